@@ -1,0 +1,1 @@
+"""How the models of this lab are trained."""
