@@ -128,7 +128,7 @@ def causal(tokens: Tensor) -> LongTensor:
 
 
 def prefix(tokens: Tensor, prefix_length: int) -> LongTensor:
-    """Span ids `(batch, length)` of a prefix LM: each row's first `prefix_length` tokens are context, the rest a span."""
+    """Span ids `(batch, length)` of a prefix LM: a row's first `prefix_length` tokens are context, the rest a span."""
     tokens = tokens.bool()
     target = tokens & (tokens.cumsum(dim=1) > prefix_length)
     return bidirectional(tokens).masked_fill(target, 1)

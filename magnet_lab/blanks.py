@@ -1,4 +1,8 @@
-"""Text with blanks: `[blank]`, `[blank:12]` (twelve tokens), `[blank:8-16]` (eight to sixteen), `\\[blank]` for the word itself."""
+"""Text with blanks, as a person writes it and as the model reads it.
+
+`[blank]` is a blank of any length, `[blank:12]` one of twelve tokens, `[blank:8-16]` one of eight to sixteen; a
+backslash before the bracket makes it no blank but the word itself.
+"""
 
 import re
 from collections.abc import Sequence
@@ -116,9 +120,8 @@ def parse(text: str) -> tuple[list[str], list[Blank]]:
         after_space = left.endswith(" ")
         segments[number] = left.removesuffix(" ")
         shortest, longest = length or (WHOLE_SENTENCE if is_sentence else WITHIN_SENTENCE)
-        blanks.append(
-            Blank(shortest, longest, is_sentence, after_space, right[:1].isspace(), right[:1] in tuple(".,;:!?…"))
-        )
+        before_space, before_mark = right[:1].isspace(), right[:1] in tuple(".,;:!?…")
+        blanks.append(Blank(shortest, longest, is_sentence, after_space, before_space, before_mark))
     return segments, blanks
 
 

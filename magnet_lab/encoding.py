@@ -1,7 +1,7 @@
 """Sentence and word vectors: the decoder read under a bidirectional mask (Sections 4.1 and 4.2).
 
-A sentence is read from its last token, an end-of-text token put after it: that position has no next token to predict, so
-training leaves it free to stand for the whole. A word is read one token to the left, because a decoder's output at
+A sentence is read from its last token, an end-of-text token put after it: that position has no next token to predict,
+so training leaves it free to stand for the whole. A word is read one token to the left, because a decoder's output at
 position l speaks of the token at l + 1.
 """
 
@@ -37,11 +37,11 @@ def encode(
 
     Args:
         texts: the texts; a text may be of any length up to the model's.
-        instruction: what the vectors are for, put before every text as "instruction: text" (Table 8 lists the paper's);
-            None for the one used in training, "" for none.
-        pooling: "last": the state of an end-of-text token put after the text (the paper's choice); "mean": the mean over
-            the text's own tokens, without the instruction's; "echo": the text twice under a *causal* mask, the mean over
-            the second copy, whose tokens have all seen the first (Echo embeddings).
+        instruction: what the vectors are for, put before every text as "instruction: text" (Table 8 lists the
+            paper's); None for the one used in training, "" for none.
+        pooling: "last": the state of an end-of-text token put after the text (the paper's choice); "mean": the mean
+            over the text's own tokens, without the instruction's; "echo": the text twice under a *causal* mask, the
+            mean over the second copy, whose tokens have all seen the first (Echo embeddings).
         truncate: cut a text that is too long instead of refusing it.
         progress: show a progress bar.
 
@@ -64,8 +64,8 @@ def encode(
             raise ValueError(f"text {number} is empty; a vector needs at least one word")
         if len(ids) > limit and not truncate:
             raise ValueError(
-                f"text {number} has {len(ids):,} tokens with its instruction, more than the {limit:,} that the model can "
-                "read; shorten it, split it, or pass truncate=True"
+                f"text {number} has {len(ids):,} tokens with its instruction, more than the {limit:,} that the model "
+                "can read; shorten it, split it, or pass truncate=True"
             )
         if len(ids) > limit:
             too_many, copies = len(ids) - limit, 2 if pooling == "echo" else 1
@@ -91,10 +91,10 @@ def encode_words(
     *,
     progress: bool = False,
 ) -> list[Tensor]:
-    """One vector for each word of each sentence: the mean over the word's tokens of the state at (token - 1), Section 4.1.
+    """One vector for each word: the mean over the word's tokens of the state at (token - 1), Section 4.1.
 
-    The section's words say so; its printed example for a two-token word also counts the state *of* the word's last token,
-    which speaks of the next word. The words are followed here.
+    The section's words say so; its printed example for a two-token word also counts the state *of* the word's last
+    token, which speaks of the next word. The words are followed here.
 
     Args:
         sentences: each a list of words; they are joined by single spaces.
@@ -120,9 +120,8 @@ def encode_words(
     vectors: list[Tensor] = [torch.empty(0)] * len(rows)
     for batch, states in _states(model, rows, bidirectional, progress):
         for index, row_states in zip(batch, states, strict=True):
-            words = [
-                row_states[[token - 1 for token in tokens]].float().mean(dim=0) for tokens in tokens_of_words[index]
-            ]
+            before = [[token - 1 for token in tokens] for tokens in tokens_of_words[index]]
+            words = [row_states[tokens].float().mean(dim=0) for tokens in before]
             vectors[index] = torch.stack(words).cpu() if words else torch.empty(0, row_states.shape[-1])
     return vectors
 
@@ -135,7 +134,7 @@ def similarity(a: Tensor, b: Tensor) -> Tensor:
 def _sentence(
     tokenizer: PreTrainedTokenizerBase, text: str, instruction: str, pooling: str, cut: int = 0
 ) -> tuple[list[int], int, int]:
-    """The ids of one input, and the stretch `start:stop` of positions whose mean is the vector; `cut` tokens off the text."""
+    """The ids of one input and the stretch of positions whose mean is its vector, the text `cut` tokens shorter."""
     if not text.strip():
         return [], 0, 0
     if pooling == "echo":
@@ -186,7 +185,7 @@ def _words(tokenizer: PreTrainedTokenizerBase, words: Sequence[str], number: int
 def _states(
     model: PreTrainedModel, rows: list[list[int]], span_ids_of, progress: bool
 ) -> Iterator[tuple[list[int], Iterable[Tensor]]]:
-    """The hidden states of many rows: batches of indices into `rows`, with `(length, hidden)` for each row of the batch.
+    """The hidden states of many rows: batches of indices into `rows`, with `(length, hidden)` for each row of a batch.
 
     Rows of like length go together, as many as fit a budget of tokens: little padding, even batches.
     """

@@ -1,8 +1,8 @@
 """Infilling: writing the spans that are missing in a text, with the context on both sides in view (Section 3.2.3).
 
-The context is read once, bidirectionally and at its true positions, a gap left for every span. Its keys and values stay
-valid while the spans are written, since no context token ever looks at a span. Each span is then decoded like any text,
-one token at a time, at the positions of its gap. The result is exactly that of a full forward pass under the MAGNET mask.
+The context is read once, bidirectionally and at its true positions, a gap left for every span. Its keys and values
+stay valid while the spans are written, since no context token ever looks at a span. Each span is then decoded like any
+text, one token at a time, at the positions of its gap. The result is that of a full forward pass under the MAGNET mask.
 
 How long a span is to be shows in the width of its gap. Where the length is open, several are tried side by side and the
 best is kept: every length is a row of the same batch, and so is every blank and every candidate.
@@ -184,8 +184,8 @@ def decode(
     layouts = gap_layouts(plan)
     if len(layouts) * len(blanks) * samples > MAX_ROWS:
         raise ValueError(
-            f"{samples} candidates of {len(layouts)} lengths in {len(blanks)} blank(s) are more than {MAX_ROWS} spans at "
-            "once; ask for fewer candidates, narrower lengths, or sequential=True"
+            f"{samples} candidates of {len(layouts)} lengths in {len(blanks)} blank(s) are more than {MAX_ROWS} spans "
+            "at once; ask for fewer candidates, narrower lengths, or sequential=True"
         )
     cache, first_scores = read_context(model, plan, layouts)
     rows = _rows(plan, layouts, blanks, samples)
@@ -270,36 +270,32 @@ def write_token(model: PreTrainedModel, cache: DynamicCache, tokens: LongTensor,
     ).logits[:, -1]
 
 
-def _together(model, tokenizer, plan: Template, num_candidates: int, sampling: Sampling, rank: str) -> Iterator[Infill]:
+def _together(model, tokenizer, plan: Template, count: int, sampling: Sampling, rank: str) -> Iterator[Infill]:
     """All blanks at once; the i-th candidate takes the i-th best fill of every blank."""
     every = list(range(len(plan.blanks)))
-    for rows in decode(model, tokenizer, plan, every, num_candidates, sampling):
+    for rows in decode(model, tokenizer, plan, every, count, sampling):
         yield _snapshot(tokenizer, plan, rows)
     ranked = [_ranked(tokenizer, plan, rows, blank) for blank in every]
-    count = max(len(spans) for spans in ranked)
-    choices = [tuple(spans[min(i, len(spans) - 1)] for spans in ranked) for i in range(count)]
+    most = max(len(spans) for spans in ranked)
+    choices = [tuple(spans[min(i, len(spans) - 1)] for spans in ranked) for i in range(most)]
     candidates = [Candidate(plan.fill([span.text for span in spans]), spans) for spans in choices]
-    yield _result(model, tokenizer, plan, candidates, num_candidates, rank)
+    yield _result(model, tokenizer, plan, candidates, count, rank)
 
 
-def _one_by_one(
-    model, tokenizer, plan: Template, num_candidates: int, sampling: Sampling, rank: str
-) -> Iterator[Infill]:
+def _one_by_one(model, tokenizer, plan: Template, count: int, sampling: Sampling, rank: str) -> Iterator[Infill]:
     """One blank after the other, from left to right, each candidate on its own."""
     candidates = [((), plan)]  # (spans written so far, the text with what is still to be filled)
     while candidates[0][1].blanks:
         longer = []
         for spans, rest in candidates:
-            samples = num_candidates if not spans else 1
+            samples = count if not spans else 1
             for rows in decode(model, tokenizer, rest, [0], samples, sampling):
                 yield _snapshot(tokenizer, rest, rows, spans)
-            longer += [
-                ((*spans, span), rest.with_first(span.text, span.ids))
-                for span in _ranked(tokenizer, rest, rows, 0)[:samples]
-            ]
+            best = _ranked(tokenizer, rest, rows, 0)[:samples]
+            longer += [((*spans, span), rest.with_first(span.text, span.ids)) for span in best]
         candidates = longer
     filled = [Candidate(rest.fill([]), spans) for spans, rest in candidates]
-    yield _result(model, tokenizer, plan, filled, num_candidates, rank)
+    yield _result(model, tokenizer, plan, filled, count, rank)
 
 
 def _result(model, tokenizer, plan: Template, candidates: list[Candidate], count: int, rank: str) -> Infill:

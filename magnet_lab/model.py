@@ -205,7 +205,7 @@ class Magnet:
         return encoding.encode_words(self.model, self.tokenizer, sentences, progress=progress)
 
     def similarity(self, a: Tensor | Sequence[str], b: Tensor | Sequence[str]) -> Tensor:
-        """Cosine similarity `(n, m)` of two lots of vectors `(n, hidden)` and `(m, hidden)`, or of two lists of texts."""
+        """Cosine similarity `(n, m)` of vectors `(n, hidden)` and `(m, hidden)`, or of two lists of texts."""
         a, b = (side if isinstance(side, Tensor) else self.encode(side) for side in (a, b))
         return encoding.similarity(a, b)
 
@@ -241,8 +241,7 @@ class Magnet:
         )
         if stream:
             return snapshots
-        for result in snapshots:
-            pass
+        *_, result = snapshots
         return result
 
     def score_infill(self, text: str, fills: list[str], *, mode: str = "infill") -> scoring.Score:

@@ -84,8 +84,8 @@ def check_length(model: PreTrainedModel, plan: Template, lengths: list[int]) -> 
     if len(plan.ids) + sum(lengths) > limit:
         longest = max(range(len(lengths)), key=lambda number: lengths[number])
         raise ValueError(
-            f"blank {longest + 1} asks for {lengths[longest]:,} tokens; with {len(plan.ids):,} tokens of context and all "
-            f"blanks that exceeds the model's {limit:,} positions"
+            f"blank {longest + 1} asks for {lengths[longest]:,} tokens; with {len(plan.ids):,} tokens of context and "
+            f"all blanks that exceeds the model's {limit:,} positions"
         )
 
 
@@ -101,7 +101,7 @@ def _fill_ids(tokenizer: PreTrainedTokenizerBase, plan: Template, number: int, f
 
 
 def _log_probs(model: PreTrainedModel, input_ids: Tensor, span_ids: Tensor, targets: Tensor) -> Tensor:
-    """Log-probabilities (nats) of the tokens at the indices `targets` of one row, each read one position to the left."""
+    """Log-probabilities (nats) of the tokens at the indices `targets` of one row, read one position to the left."""
     targets, input_ids = targets.to(model.device), input_ids.to(model.device)
     scores = logits(model, input_ids, span_ids.to(model.device), at=targets - 1)[0]
     return scores.float().log_softmax(dim=-1).gather(1, input_ids[0, targets, None])[:, 0].cpu()

@@ -4,8 +4,17 @@ import json
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
-from transformers import Gemma3TextConfig, LlamaConfig, MistralConfig, Olmo2Config, Qwen2Config, Qwen3Config
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma3TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    Olmo2Config,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen3Config,
+)
 
 FAMILIES = {
     "llama": LlamaConfig,

@@ -1,8 +1,8 @@
 """How blanks are written and read."""
 
 import pytest
-
 from decoders import sentencepiece_tokenizer
+
 from magnet_lab.blanks import WHOLE_SENTENCE, WITHIN_SENTENCE, has_blank, parse, template
 
 STORY = "John was at the gym. [blank] He couldn't get the barbell off his chest."
@@ -93,7 +93,7 @@ def test_tokens_are_those_of_the_whole_text(tiny_lab):
 def test_sentencepiece_puts_no_space_into_the_middle():
     tokenizer = sentencepiece_tokenizer(["John was at the gym. He could not get the barbell off.", "un able"])
     plan = template(tokenizer, "John was at the gym. [blank] He could not[blank]get off.")
-    first, second = plan.anchors
+    first, _ = plan.anchors
     assert tokenizer.decode(plan.ids[: first + 1], skip_special_tokens=True) == "John was at the gym."
     assert tokenizer.convert_ids_to_tokens(plan.ids[first + 1])[0] == "▁"
     assert tokenizer.decode(plan.ids, skip_special_tokens=True) == "John was at the gym. He could notget off."

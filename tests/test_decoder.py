@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-
 from decoders import BACKENDS, FAMILIES, VOCABULARY, random_decoder
-from magnet_lab import decoder
+from hypothesis import given, settings
 from test_attention import span_id_batches
+
+from magnet_lab import decoder
 
 #              0  1  2  3  4  5  6  7  8  9 10  11
 SPAN_IDS = [0, 0, 0, 1, 1, 1, 0, 0, 2, 2, 0, -1]

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-
 from decoders import random_decoder, sentencepiece_tokenizer
+
 from magnet_lab import encoding
 
 TEXTS = [

@@ -1,0 +1,1 @@
+"""The measurements that the README quotes: `magnet-lab bench NAME` runs one module."""
