@@ -9,7 +9,18 @@ __version__ = "0.1.0"
 
 # Loaded on first use, so that `import magnet_lab` stays quick: attribute -> module that holds it.
 _ATTRIBUTES = {"Magnet": "magnet_lab.model"}
-_MODULES = ("attention", "decoder", "encoding", "infilling", "objectives", "scoring", "views", "viz", "zoo")
+_MODULES = (
+    "attention",
+    "blanks",
+    "decoder",
+    "encoding",
+    "infilling",
+    "objectives",
+    "scoring",
+    "views",
+    "viz",
+    "zoo",
+)
 
 __all__ = [*_ATTRIBUTES, *_MODULES, "__version__"]
 

@@ -59,6 +59,23 @@ def logits(model: PreTrainedModel, input_ids: LongTensor, span_ids: LongTensor, 
     ).logits
 
 
+def vocabulary_scores(model: PreTrainedModel, states: Tensor) -> Tensor:
+    """The head over the vocabulary on chosen hidden states, `(n, hidden)` -> `(n, vocabulary)`."""
+    scores = model.get_output_embeddings()(states)
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    return cap * torch.tanh(scores / cap) if cap else scores
+
+
+def pad(rows: list[list[int]]) -> tuple[LongTensor, torch.BoolTensor]:
+    """Rows of ids as one batch padded on the right: the ids and where there are tokens, `(rows, longest)` each."""
+    input_ids = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.long)
+    tokens = torch.zeros_like(input_ids, dtype=torch.bool)
+    for row, ids in enumerate(rows):
+        input_ids[row, : len(ids)] = torch.tensor(ids)
+        tokens[row, : len(ids)] = True
+    return input_ids, tokens
+
+
 def max_length(model: PreTrainedModel) -> int:
     """The longest text in tokens that the model can read under a mask of ours.
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from magnet_lab.attention import bidirectional, causal
-from magnet_lab.decoder import continuation_ids, hidden_states, max_length, start_ids, text_ids
+from magnet_lab.decoder import continuation_ids, hidden_states, max_length, pad, start_ids, text_ids
 
 POOLINGS = ("last", "mean", "echo")
 
@@ -59,7 +59,7 @@ def encode(
     limit = max_length(model)
     rows, pooled = [], []
     for number, text in enumerate(texts):
-        ids, start, stop = _sentence(tokenizer, text, instruction, pooling)
+        ids, start, stop = sentence_ids(tokenizer, text, instruction, pooling)
         if start == stop:
             raise ValueError(f"text {number} is empty; a vector needs at least one word")
         if len(ids) > limit and not truncate:
@@ -70,7 +70,7 @@ def encode(
         if len(ids) > limit:
             too_many, copies = len(ids) - limit, 2 if pooling == "echo" else 1
             cut = -(-too_many // copies)  # rounded up
-            ids, start, stop = _sentence(tokenizer, text, instruction, pooling, cut=cut)
+            ids, start, stop = sentence_ids(tokenizer, text, instruction, pooling, cut=cut)
         rows.append(ids)
         pooled.append((start, stop))
 
@@ -131,7 +131,7 @@ def similarity(a: Tensor, b: Tensor) -> Tensor:
     return torch.nn.functional.normalize(a, dim=-1) @ torch.nn.functional.normalize(b, dim=-1).T
 
 
-def _sentence(
+def sentence_ids(
     tokenizer: PreTrainedTokenizerBase, text: str, instruction: str, pooling: str, cut: int = 0
 ) -> tuple[list[int], int, int]:
     """The ids of one input and the stretch of positions whose mean is its vector, the text `cut` tokens shorter."""
@@ -200,12 +200,7 @@ def _states(
 
     with tqdm(total=len(rows), disable=not progress, unit="text") as bar:
         for batch in reversed(batches):  # the longest first: too little memory shows at once, not at the end
-            length = max(len(rows[index]) for index in batch)
-            input_ids = torch.zeros(len(batch), length, dtype=torch.long)
-            tokens = torch.zeros(len(batch), length, dtype=torch.bool)
-            for row, index in enumerate(batch):
-                input_ids[row, : len(rows[index])] = torch.tensor(rows[index])
-                tokens[row, : len(rows[index])] = True
+            input_ids, tokens = pad([rows[index] for index in batch])
             span_ids = span_ids_of(tokens)
             yield batch, hidden_states(model, input_ids.to(model.device), span_ids.to(model.device))
             bar.update(len(batch))

@@ -7,6 +7,8 @@ position l is scored against the *uncorrupted* token at l + 1. So labels are the
 (which PyTorch's cross entropy leaves out) wherever nothing is asked.
 """
 
+import itertools
+import re
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from magnet_lab.attention import CONTEXT, bidirectional, causal
 
 NO_LABEL = -100
+_ENDS = re.compile(r"^[^\w]*[.!?][\"'”’)]*$")
 MASK_TEXT = "_"  # LLaMA-2 has no mask token; Appendix A takes this one
 
 
@@ -28,12 +31,14 @@ class Views:
         span_ids: see `magnet_lab.attention`.
         mntp_labels: at l the token at l + 1 where that is a hidden context token, else -100.
         msg_labels: at l the token at l + 1 where that is a span token, else -100.
+        selected: True where a context token was chosen to be hidden.
     """
 
     input_ids: LongTensor
     span_ids: LongTensor
     mntp_labels: LongTensor
     msg_labels: LongTensor
+    selected: BoolTensor
 
 
 def make_views(
@@ -42,31 +47,25 @@ def make_views(
     *,
     tokenizer: PreTrainedTokenizerBase,
     generator: torch.Generator,
-    max_spans: int = 2,
-    shortest: int = 4,
-    longest: int = 128,
-    causal_share: float = 0.0,
     mask_share: float = 0.2,
+    **spans,
 ) -> Views:
     """Spans, corruption and labels for a batch of texts.
 
     Args:
         input_ids: `(batch, length)`.
         tokens: `(batch, length)`, 1 (True) at a token, 0 at padding.
-        max_spans, shortest, longest, causal_share: see `sample_spans`.
         mask_share: see `corrupt`.
+        **spans: options of `sample_spans`.
     """
-    span_ids = sample_spans(
-        tokens,
-        generator=generator,
-        max_spans=max_spans,
-        shortest=shortest,
-        longest=longest,
-        causal_share=causal_share,
-    )
+    span_ids = sample_spans(tokens, generator=generator, **spans)
     corrupted, selected = corrupt(input_ids, span_ids, tokenizer=tokenizer, generator=generator, share=mask_share)
     return Views(
-        corrupted, span_ids, next_token_labels(input_ids, selected), next_token_labels(input_ids, span_ids > 0)
+        input_ids=corrupted,
+        span_ids=span_ids,
+        mntp_labels=next_token_labels(input_ids, selected),
+        msg_labels=next_token_labels(input_ids, span_ids > 0),
+        selected=selected,
     )
 
 
@@ -78,6 +77,8 @@ def sample_spans(
     shortest: int = 4,
     longest: int = 128,
     causal_share: float = 0.0,
+    sentence_share: float = 0.0,
+    sentence_ends: BoolTensor | None = None,
 ) -> LongTensor:
     """Mark up to `max_spans` stretches of each row as spans (Appendix A: up to 2, of 4 to 128 tokens).
 
@@ -90,6 +91,8 @@ def sample_spans(
         max_spans: each row has one to this many, as many as fit; 0 for none.
         shortest, longest: bounds of a span's length in tokens.
         causal_share: share of rows in which every token is a span token: plain next-token prediction (Section 3.3).
+        sentence_share: share of spans that are whole sentences, where a row has one of a length in bounds.
+        sentence_ends: `(batch, length)`, True at the last token of a sentence; needed for `sentence_share`.
 
     Returns:
         Span ids `(batch, length)`.
@@ -106,16 +109,25 @@ def sample_spans(
         first = int(tokens[row].int().argmax()) + 1  # a span's first possible place
         end = first - 1 + int(tokens[row].sum())
         room = (end - first + 1) // 2  # tokens that may become span tokens
+        taken: list[tuple[int, int]] = []
         for number in range(1, _integer(1, max_spans, generator) + 1):
-            if room < shortest:
+            stretches = []
+            if sentence_share and _uniform(generator) < sentence_share:
+                stretches = [
+                    (start, stop)
+                    for start, stop in _sentences(sentence_ends[row], first, end)
+                    if shortest <= stop - start <= min(longest, room) and _is_free(taken, start, stop)
+                ]
+            if not stretches and room >= shortest:
+                length = _integer(shortest, min(longest, room), generator)
+                starts = range(first, end - length + 1)
+                stretches = [(start, start + length) for start in starts if _is_free(taken, start, start + length)]
+            if not stretches:
                 break
-            length = _integer(shortest, min(longest, room), generator)
-            starts = _free_starts(span_ids[row], first, end, length)
-            if not len(starts):
-                break
-            start = int(starts[_integer(0, len(starts) - 1, generator)])
-            span_ids[row, start : start + length] = number
-            room -= length
+            start, stop = stretches[_integer(0, len(stretches) - 1, generator)]
+            span_ids[row, start:stop] = number
+            taken.append((start, stop))
+            room -= stop - start
     return span_ids
 
 
@@ -166,6 +178,12 @@ def same_token_labels(input_ids: LongTensor, targets: BoolTensor) -> LongTensor:
     return torch.where(targets, input_ids, NO_LABEL)
 
 
+def sentence_end_tokens(tokenizer: PreTrainedTokenizerBase) -> LongTensor:
+    """The ids of the tokens whose text ends a sentence, such as `.` and `."`."""
+    texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+    return torch.tensor([token for token, text in enumerate(texts) if _ENDS.search(text.strip())])
+
+
 def mask_token_id(tokenizer: PreTrainedTokenizerBase) -> int:
     """The token that hides another: the tokenizer's mask token, or the single token for `_`.
 
@@ -183,13 +201,15 @@ def mask_token_id(tokenizer: PreTrainedTokenizerBase) -> int:
     return ids[0]
 
 
-def _free_starts(span_ids: LongTensor, first: int, end: int, length: int) -> LongTensor:
-    """Where a span of this length can start: all of it context, and a context token or the text's end on both sides."""
-    taken = torch.zeros(len(span_ids) + 2, dtype=torch.long)
-    taken[1:-1] = (span_ids > 0).long().cpu()
-    sums = torch.cat([torch.zeros(1, dtype=torch.long), taken.cumsum(dim=0)])
-    starts = torch.arange(first, end - length + 1)
-    return starts[sums[starts + length + 2] == sums[starts]]  # the span and one token on either side are free
+def _sentences(ends: BoolTensor, first: int, end: int) -> list[tuple[int, int]]:
+    """The sentences, `(start, stop)`, of a row's stretch first:end, but the one that opens the text."""
+    places = [place + 1 for place in ends[first:end].nonzero()[:, 0].add(first).tolist()]
+    return list(itertools.pairwise(places))
+
+
+def _is_free(taken: list[tuple[int, int]], start: int, stop: int) -> bool:
+    """Whether start:stop neither overlaps nor touches a span that is there already."""
+    return all(stop < other_start or start > other_stop for other_start, other_stop in taken)
 
 
 def _integer(low: int, high: int, generator: torch.Generator) -> int:

@@ -73,6 +73,16 @@ def test_a_share_of_rows_is_plain_text():
     assert 0.2 < plain < 0.3
 
 
+def test_spans_that_are_sentences():
+    """Four sentences of 6, 5, 7 and 6 tokens: the first opens the text, so a span is one of the other three."""
+    ends = torch.zeros(200, 24, dtype=torch.bool)
+    ends[:, [5, 10, 17, 23]] = True
+    options = {"max_spans": 1, "shortest": 2, "longest": 10, "sentence_share": 1.0, "sentence_ends": ends}
+    span_ids = sample_spans(torch.ones(200, 24), generator=generator(), **options)
+    found = {tuple(row.nonzero()[:, 0].tolist()) for row in span_ids}
+    assert found == {tuple(range(6, 11)), tuple(range(11, 18)), tuple(range(18, 24))}
+
+
 @given(batches(), st.integers(0, 999))
 @settings(max_examples=100, deadline=None)
 def test_what_is_hidden(tiny_lab, tokens, seed):

@@ -1,0 +1,1 @@
+"""Text in, rows of tokens out."""

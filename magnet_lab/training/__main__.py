@@ -1,0 +1,39 @@
+"""`magnet-lab train RECIPE`, and the same for several processes: `accelerate launch -m magnet_lab.training RECIPE`."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a run can be told beside its recipe."""
+    parser.add_argument("recipe", help="a recipe of the project, such as tiny or paper, or a YAML file")
+    parser.add_argument("--out", type=Path, help="folder of the run (runs/RECIPE); a run found there is continued")
+    parser.add_argument("--model", help="another model than the recipe's")
+    parser.add_argument("--micro-batch", type=int, help="rows in one forward pass; fewer need less memory")
+    parser.add_argument("--tracker", help="tensorboard, wandb or another tracker of Accelerate")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train, and say where the adapter is."""
+    from magnet_lab.training import recipe as recipes
+    from magnet_lab.training.loop import Trainer
+
+    recipe = recipes.load(options.recipe)
+    changes = {"model": options.model, "micro_batch": options.micro_batch}
+    recipe = dataclasses.replace(recipe, **{key: value for key, value in changes.items() if value is not None})
+    out = options.out or Path("runs") / Path(options.recipe).stem
+    trainer = Trainer(recipe, out, tracker=options.tracker)
+    trainer.run()
+    if trainer.accelerator.is_main_process:
+        print(f"The adapter is in {out}. Use it with --adapter {out}.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="magnet-lab train", description="Train an adapter by a recipe.")
+    add_arguments(parser)
+    run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()

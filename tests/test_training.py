@@ -1,0 +1,244 @@
+"""The loop against slow references: separate passes, one process, a run that was never killed."""
+
+import dataclasses
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from magnet_lab import views, zoo
+from magnet_lab.training import checkpoint
+from magnet_lab.training import recipe as recipes
+from magnet_lab.training.loop import Trainer, course
+
+STORY = "Tom had a red ball. He lost it in the park. A girl found it under a tree. Tom was happy again. They played. "
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    """Eight short steps on the bundled model, four of them with pairs."""
+    folder = tmp_path_factory.mktemp("data")
+    stories = [" ".join(random.Random(i).sample(STORY.split(), k=len(STORY.split()))) for i in range(40)]
+    (folder / "stories.jsonl").write_text("".join(json.dumps({"text": story}) + "\n" for story in stories))
+    (folder / "pairs.tsv").write_text("".join(f"{story[:40]}\t{story[5:50]}\n" for story in stories))
+    return recipes.parse(
+        f"""
+model: tiny
+corpus: {{paths: ["{folder}/stories.jsonl"], pack: false}}
+phases: [{{steps: 4, mntp: 1, msg: 1}}, {{steps: 4, mntp: 1, msg: 2, sscl: 9}}]
+spans: {{longest: 8, sentence_share: 0.5, causal_share: 0.2}}
+contrast: {{paths: ["{folder}/pairs.tsv"], batch: 6, length: 24}}
+lora: {{r: 4, alpha: 8, dropout: 0.1}}
+optimizer: {{lr: 1e-3, warmup: 2, schedule: cosine}}
+batch: 6
+length: 32
+save_every: 2
+"""
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """Rows are written to a folder of the tests' own."""
+    before = os.environ.get("MAGNET_LAB_CACHE")
+    os.environ["MAGNET_LAB_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop("MAGNET_LAB_CACHE") if before is None else os.environ.update(MAGNET_LAB_CACHE=before)
+
+
+def gradients(recipe, number: int, tmp_path) -> dict[str, torch.Tensor]:
+    """What a step adds up, caught before the optimizer takes it."""
+    trainer = Trainer(recipe, tmp_path)
+    phase = recipe.phase(number)
+    torch.manual_seed(0)
+    trainer.adapter.eval()  # without dropout: its random numbers fall differently in differently cut batches
+    if phase.mntp or phase.msg or phase.mtp:
+        trainer._masked_and_missing(number, phase)
+    if phase.sscl:
+        trainer._contrastive(number, phase.sscl)
+    return {name: p.grad.clone() for name, p in trainer.parameters.items() if p.grad is not None}
+
+
+def one_phase(recipe, **changes):
+    phase = {"steps": 1, "mntp": 0.0, "msg": 0.0, "sscl": 0.0, "mtp": 0.0} | changes
+    return dataclasses.replace(recipe, phases=[recipes.Phase(**phase)])
+
+
+def assert_same(one: dict, other: dict, tolerance: float = 1e-5) -> None:
+    assert one.keys() == other.keys()
+    scale = max(float(gradient.abs().max()) for gradient in one.values())
+    assert scale > 0
+    for name in one:
+        assert (one[name] - other[name]).abs().max() < tolerance * scale, name
+
+
+def test_the_joint_step_is_the_sum_of_separate_ones(recipe, tmp_path):
+    """One pass for MNTP and MSG, and SSCL beside it: the gradient of three separate passes, weighted."""
+    joint = gradients(one_phase(recipe, mntp=1.0, msg=2.0, sscl=3.0), 0, tmp_path)
+    parts = [(1.0, "mntp"), (2.0, "msg"), (3.0, "sscl")]
+    alone = [(weight, gradients(one_phase(recipe, **{name: 1.0}), 0, tmp_path)) for weight, name in parts]
+    summed = {name: sum(weight * found[name] for weight, found in alone if name in found) for name in joint}
+    assert_same(joint, summed)
+
+
+def test_the_joint_losses_are_those_of_transformers(recipe, tmp_path):
+    """Full logits under a mask given by hand, and PyTorch's mean cross entropy."""
+    trainer = Trainer(one_phase(recipe, mntp=1.0, msg=1.0), tmp_path)
+    values = trainer._masked_and_missing(0, trainer.recipe.phase(0))
+    input_ids, tokens = trainer.rows.batch(0, recipe.batch, recipe.seed)
+    made = trainer.views(input_ids, tokens, 0)
+    mask = torch.zeros(*made.span_ids.shape, made.span_ids.shape[1], dtype=torch.bool)
+    for n, ids in enumerate(made.span_ids.tolist()):
+        for q in range(len(ids)):
+            for k in range(len(ids)):
+                mask[n, q, k] = q == k or ids[k] == 0 or (ids[k] > 0 and ids[q] == ids[k] and k <= q)
+    with torch.no_grad():
+        logits = trainer.lab.model(input_ids=made.input_ids, attention_mask=mask[:, None]).logits
+    for name, labels in (("mntp", made.mntp_labels), ("msg", made.msg_labels)):
+        expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+        assert values[name] == pytest.approx(float(expected), rel=1e-4)
+
+
+def test_micro_batches_change_nothing(recipe, tmp_path):
+    whole = one_phase(recipe, mntp=1.0, msg=1.0)
+    assert_same(gradients(whole, 0, tmp_path), gradients(dataclasses.replace(whole, micro_batch=1), 0, tmp_path))
+
+
+def test_contrastive_chunks_change_nothing(recipe, tmp_path):
+    whole = one_phase(recipe, sscl=1.0)
+    chunked = dataclasses.replace(whole, contrast=dataclasses.replace(whole.contrast, chunk=5))
+    assert_same(gradients(whole, 0, tmp_path), gradients(chunked, 0, tmp_path))
+
+
+def test_per_token_averaging_is_the_printed_equation(recipe, tmp_path):
+    """The sum over targets divided by batch times length in place of the number of targets."""
+    by_targets = one_phase(recipe, msg=1.0)
+    trainer = Trainer(by_targets, tmp_path)
+    made = trainer.views(*trainer.rows.batch(0, recipe.batch, recipe.seed), 0)
+    ratio = int((made.msg_labels != views.NO_LABEL).sum()) / (recipe.batch * recipe.length)
+    printed = gradients(dataclasses.replace(by_targets, averaging="per_token"), 0, tmp_path)
+    assert_same({n: g * ratio for n, g in gradients(by_targets, 0, tmp_path).items()}, printed)
+
+
+def test_the_learning_rate_takes_its_course(recipe):
+    assert [course(step, recipe) for step in (0, 1, 2)] == [0.5, 1.0, 1.0]
+    assert course(7, recipe) == pytest.approx((1 + math.cos(math.pi * 5 / 6)) / 2)
+    linear = dataclasses.replace(recipe, optimizer=dataclasses.replace(recipe.optimizer, schedule="linear"))
+    assert course(5, linear) == pytest.approx(0.5)
+
+
+def test_the_result_is_a_plain_peft_adapter(recipe, tmp_path, tiny_lab):
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    Trainer(recipe, tmp_path).run()
+    base = AutoModelForCausalLM.from_pretrained(zoo.resolve("tiny"), dtype=torch.float32)
+    theirs = PeftModel.from_pretrained(base, tmp_path)
+    ids = torch.arange(10, 30)[None]
+    lab = tiny_lab.use(str(tmp_path))
+    with torch.no_grad():
+        assert torch.allclose(lab.model(input_ids=ids).logits, theirs(input_ids=ids).logits, atol=1e-5)
+        assert not torch.allclose(lab.model(input_ids=ids).logits, tiny_lab.model(input_ids=ids).logits, atol=1e-3)
+    assert {t.dtype for t in load_file(tmp_path / "adapter_model.safetensors").values()} == {torch.bfloat16}
+    losses = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in losses] == list(range(1, 9))
+    assert ["sscl" in line for line in losses] == [False] * 4 + [True] * 4
+
+
+def run_in_a_process(recipe, folder, *launcher) -> subprocess.Popen:
+    path = folder.parent / f"{folder.name}.yaml"
+    path.write_text(recipes.dump(recipe))
+    command = [sys.executable, *launcher, "-m", "magnet_lab.training", str(path), "--out", str(folder)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_and_continued_is_never_killed(recipe, tmp_path):
+    """kill -9 at random moments; the final adapter is bit for bit that of a run left alone."""
+    whole = run_in_a_process(recipe, tmp_path / "whole")
+    assert whole.wait() == 0, whole.stderr.read()
+    kills = 0
+    for attempt in range(40):
+        run = run_in_a_process(recipe, tmp_path / "killed")
+        deadline = time.monotonic() + 60
+        # Wait until it trains, then for a random while: the longer, the more of the run is behind it.
+        while run.poll() is None and time.monotonic() < deadline:
+            log = tmp_path / "killed" / "log.jsonl"
+            if log.is_file() and log.stat().st_mtime > time.time() - 0.5 and kills < 3:
+                time.sleep(random.Random(attempt).uniform(0, 1.0))
+                if run.poll() is None:
+                    run.send_signal(signal.SIGKILL)
+                    run.wait()
+                    kills += 1
+                break
+            time.sleep(0.02)
+        if run.wait() == 0:
+            break
+    assert kills >= 1
+    for name in ("adapter_model.safetensors", "checkpoint-000008/state.safetensors"):
+        one, other = (load_file(tmp_path / run / name) for run in ("whole", "killed"))
+        assert one.keys() == other.keys()
+        assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+@pytest.mark.slow
+def test_two_processes_train_what_one_does(recipe, tmp_path):
+    """Two CPU processes over gloo, negatives shared with their gradient: the weights of one process."""
+    recipe = dataclasses.replace(recipe, lora=dataclasses.replace(recipe.lora, dropout=0.0))
+    one = run_in_a_process(recipe, tmp_path / "one")
+    assert one.wait() == 0, one.stderr.read()
+    launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29611"]
+    two = run_in_a_process(recipe, tmp_path / "two", *launcher)
+    assert two.wait() == 0, two.stderr.read()
+    a, b = (load_file(tmp_path / run / "checkpoint-000008" / "state.safetensors") for run in ("one", "two"))
+    for name in a:
+        if name.startswith("parameter."):
+            assert (a[name] - b[name]).abs().max() < 2e-4, name
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(recipe, tmp_path, monkeypatch):
+    trainer = Trainer(recipe, tmp_path)
+    for number in range(2):
+        trainer.step(number)
+    kept = checkpoint.save(tmp_path, 2, recipes.dump(recipe), trainer.parameters, trainer.optimizer)
+    before = (kept / "state.safetensors").read_bytes()
+
+    def full(tensors, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(
+        checkpoint.CheckpointError, match=r"after step 3 could not .*No space left.*checkpoint-000002 is"
+    ):
+        checkpoint.save(tmp_path, 3, recipes.dump(recipe), trainer.parameters, trainer.optimizer)
+    assert checkpoint.latest(tmp_path) == kept
+    assert (kept / "state.safetensors").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-000002"]
+
+
+def test_a_folder_with_another_run_is_refused(recipe, tmp_path):
+    trainer = Trainer(recipe, tmp_path)
+    trainer.step(0)
+    checkpoint.save(tmp_path, 1, recipes.dump(recipe), trainer.parameters, trainer.optimizer)
+    other = dataclasses.replace(recipe, seed=1)
+    with pytest.raises(checkpoint.CheckpointError, match="holds a run by another recipe"):
+        Trainer(other, tmp_path).run()
+
+
+def test_missing_files_are_named(recipe, tmp_path):
+    gone = dataclasses.replace(recipe, corpus=dataclasses.replace(recipe.corpus, paths=["nowhere.jsonl"]))
+    with pytest.raises(ValueError, match=r"no file 'nowhere\.jsonl' to train on"):
+        Trainer(gone, tmp_path)
+    few = dataclasses.replace(recipe, contrast=dataclasses.replace(recipe.contrast, batch=1000))
+    with pytest.raises(ValueError, match="a batch of 1000 pairs is asked for, and there are only 40"):
+        Trainer(few, tmp_path)
