@@ -11,3 +11,19 @@ def tiny_lab():
     from magnet_lab import Magnet
 
     return Magnet.from_pretrained("tiny", adapter=None, device="cpu", dtype=torch.float32)
+
+
+@pytest.fixture(scope="session")
+def app_address():
+    """Where the app is served on loopback, around the bundled model, for as long as the tests run."""
+    import socket
+
+    from magnet_lab.app.build import build, launch
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    demo = build("tiny")
+    launch(demo, port=port, block=False)
+    yield f"http://127.0.0.1:{port}"
+    demo.close()

@@ -12,7 +12,7 @@ phases:
   - {steps: 30, mntp: 1, msg: 1}
   - {steps: 10, mntp: 1, sscl: 9, msg: 1}
 contrast:
-  paths: [pairs.tsv]
+  temperature: 0.1
 optimizer:
   lr: 3e-5
 length: 256
@@ -45,6 +45,9 @@ def test_defaults_are_the_papers():
         (("lr: 3e-5", "learning_rate: 3e-5"), 10, "no key 'learning_rate'"),
         (("lr: 3e-5", "lrr: 3e-5"), 10, "did you mean 'lr'"),
         (("lr: 3e-5", "lr: fast"), 10, "'fast' is no float"),
+        (("  temperature: 0.1", "  temperature: 0"), 8, "temperature 0.0 is not above 0"),
+        (("  temperature: 0.1", "  positives: pairs"), 8, "pairs need files"),
+        (("  temperature: 0.1", "  positives: magic"), 8, "positives 'magic' is not one of pairs, rules, dropout"),
         (("lr: 3e-5", "lr: 0"), 10, "learning rate 0"),
         (("mntp: 1, msg: 1}", "mntp: -1, msg: 1}"), 5, "weight of mntp is -1.0; it cannot be negative"),
         (("steps: 30", "steps: 3.5"), 5, "'3.5' is no int"),
@@ -54,7 +57,7 @@ def test_defaults_are_the_papers():
         (("  paths: [stories.jsonl]", "  paths: stories.jsonl"), 3, "a list is wanted"),
         (("model: tiny", "model: [tiny]"), 1, "a single value is wanted"),
         (("length: 256", "length: 256\nlength: 128"), 12, "second time"),
-        (("contrast:\n  paths: [pairs.tsv]\n", ""), 4, "weighs sscl"),
+        (("contrast:\n  temperature: 0.1\n", ""), 4, "weighs sscl"),
         (("paths: [stories.jsonl]", "paths: [stories.jsonl"), 4, "no YAML"),
     ],
 )

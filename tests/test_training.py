@@ -35,7 +35,7 @@ model: tiny
 corpus: {{paths: ["{folder}/stories.jsonl"], pack: false}}
 phases: [{{steps: 4, mntp: 1, msg: 1}}, {{steps: 4, mntp: 1, msg: 2, sscl: 9}}]
 spans: {{longest: 8, sentence_share: 0.5, causal_share: 0.2}}
-contrast: {{paths: ["{folder}/pairs.tsv"], batch: 6, length: 24}}
+contrast: {{positives: pairs, paths: ["{folder}/pairs.tsv"], batch: 6, length: 24}}
 lora: {{r: 4, alpha: 8, dropout: 0.1}}
 optimizer: {{lr: 1e-3, warmup: 2, schedule: cosine}}
 batch: 6
@@ -241,4 +241,4 @@ def test_missing_files_are_named(recipe, tmp_path):
         Trainer(gone, tmp_path)
     few = dataclasses.replace(recipe, contrast=dataclasses.replace(recipe.contrast, batch=1000))
     with pytest.raises(ValueError, match="a batch of 1000 pairs is asked for, and there are only 40"):
-        Trainer(few, tmp_path)
+        Trainer(few, tmp_path).step(4)

@@ -1,1 +1,1 @@
-"""How the models of this lab are trained."""
+"""Training: a recipe in, an adapter out."""

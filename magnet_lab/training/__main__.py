@@ -10,6 +10,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", help="a recipe of the project, such as tiny or paper, or a YAML file")
     parser.add_argument("--out", type=Path, help="folder of the run (runs/RECIPE); a run found there is continued")
     parser.add_argument("--model", help="another model than the recipe's")
+    parser.add_argument("--corpus", nargs="+", metavar="FILE", help="texts to train on: .txt, .jsonl or .parquet")
+    parser.add_argument("--pairs", nargs="+", metavar="FILE", help="tab-separated sentences and their paraphrases")
     parser.add_argument("--micro-batch", type=int, help="rows in one forward pass; fewer need less memory")
     parser.add_argument("--tracker", help="tensorboard, wandb or another tracker of Accelerate")
 
@@ -22,11 +24,15 @@ def run(options: argparse.Namespace) -> None:
     recipe = recipes.load(options.recipe)
     changes = {"model": options.model, "micro_batch": options.micro_batch}
     recipe = dataclasses.replace(recipe, **{key: value for key, value in changes.items() if value is not None})
+    if options.corpus:
+        recipe.corpus = dataclasses.replace(recipe.corpus, paths=options.corpus, config=None)
+    if options.pairs and recipe.contrast is not None:
+        recipe.contrast = dataclasses.replace(recipe.contrast, positives="pairs", paths=options.pairs)
     out = options.out or Path("runs") / Path(options.recipe).stem
     trainer = Trainer(recipe, out, tracker=options.tracker)
     trainer.run()
     if trainer.accelerator.is_main_process:
-        print(f"The adapter is in {out}. Use it with --adapter {out}.")
+        print(f"The adapter is in {out}. Use it with --model {recipe.model} --adapter {out}")
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ from tqdm import tqdm
 from magnet_lab import encoding, views
 from magnet_lab.attention import bidirectional
 from magnet_lab.data import pairs, rows
+from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import hidden_states, pad, vocabulary_scores
 from magnet_lab.model import Magnet
 from magnet_lab.objectives import ProjectionHead, info_nce, mntp_loss, msg_loss, mtp_loss
@@ -41,13 +42,14 @@ class Trainer:
         parameters: what is trained, by name: the adapter's weights, and the projection head's.
     """
 
-    def __init__(self, recipe: Recipe, out: Path | str, *, tracker: str | None = None):
+    def __init__(self, recipe: Recipe, out: Path | str, *, tracker: str | None = None, lab: Magnet | None = None):
+        """`lab`: a base model that is loaded already, in place of the one that the recipe names."""
         self.recipe, self.out = recipe, Path(out)
         half = recipe.precision == "bfloat16"
         self.accelerator = Accelerator(
             mixed_precision="bf16" if half else "no", log_with=tracker, project_dir=str(self.out)
         )
-        self.lab = Magnet.from_pretrained(
+        self.lab = lab or Magnet.from_pretrained(
             recipe.model,
             adapter=None,
             device=self.accelerator.device,
@@ -64,6 +66,9 @@ class Trainer:
                 task_type="CAUSAL_LM",
             ),
         )
+        if recipe.activation_checkpointing:
+            self.lab.model.gradient_checkpointing_enable({"use_reentrant": False})
+            self.lab.model.enable_input_require_grads()
         self.head = None
         if recipe.contrast is not None and recipe.contrast.projection:
             self.head = ProjectionHead(self.lab.model.config.get_text_config().hidden_size).to(self.accelerator.device)
@@ -81,7 +86,11 @@ class Trainer:
         )
         tokenizer = self.lab.tokenizer
         self.rows = rows.rows(recipe.corpus, tokenizer, recipe.length)
-        self.pairs = pairs.read(recipe.contrast) if recipe.contrast is not None else None
+        contrast = recipe.contrast
+        self.pairs = None
+        if contrast is not None:
+            source = Corpus(contrast.paths) if contrast.paths else recipe.corpus
+            self.pairs = pairs.read(contrast.positives, source, shortest=contrast.shortest, seed=recipe.seed)
         self.sentence_ends = views.sentence_end_tokens(tokenizer) if recipe.spans.sentence_share else None
         if tracker:
             self.accelerator.init_trackers("magnet_lab", config=dataclasses.asdict(recipe))

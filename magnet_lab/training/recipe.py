@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from magnet_lab.data.pairs import POSITIVES
 from magnet_lab.data.rows import Corpus
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -71,16 +72,17 @@ class Contrast:
     """Pairs for the contrastive objective (SSCL).
 
     Attributes:
-        positives: "pairs": the two columns of tab-separated files; "dropout": the sentence itself under other dropout.
-        paths: the files of pairs, or of sentences (one a line) for dropout.
+        positives, shortest: see `data.pairs.read`.
+        paths: files of pairs, or texts in place of the corpus's own.
         batch, length: pairs in a batch, and tokens of a sentence with its prompt.
         chunk: sentences in one forward pass; smaller ones save memory, not a bit of the gradient changes.
         pooling: "last" or "mean", see `encoding.encode`.
         projection: put a projection head between the vector and the loss.
     """
 
-    positives: str = "pairs"
+    positives: str = "rules"
     paths: list[str] = field(default_factory=list)
+    shortest: int = 5
     batch: int = 64
     length: int = 128
     chunk: int | None = None
@@ -89,7 +91,9 @@ class Contrast:
     projection: bool = True
 
     def __post_init__(self):
-        _need(self.positives in ("pairs", "dropout"), "positives", f"positives {self.positives!r}: pairs or dropout")
+        known = ", ".join(POSITIVES)
+        _need(self.positives in POSITIVES, "positives", f"positives {self.positives!r} is not one of {known}")
+        _need(self.positives != "pairs" or bool(self.paths), "positives paths", "pairs need files: name them in paths")
         _need(self.batch >= 2, "batch", f"a batch of {self.batch} has no negatives; it needs at least 2")
         _need(self.temperature > 0, "temperature", f"temperature {self.temperature} is not above 0")
         _need(self.pooling in ("last", "mean"), "pooling", f"pooling {self.pooling!r}: last or mean")
@@ -134,6 +138,8 @@ class Recipe:
         attention: "magnet", or "bidirectional" with no spans, as LLM2Vec trains.
         batch, length: rows of a batch and tokens of a row, for MNTP and MSG.
         micro_batch: rows in one forward pass; the gradient is that of the whole batch all the same.
+        activation_checkpointing: run every block a second time in the backward pass instead of keeping what is inside
+            it: a third more work for a fraction of the memory, so only where memory asks for it.
         averaging: "targets": each loss a mean over its own targets; "per_token": Equations 2 and 4 as printed, divided
             by batch times length.
         precision: "float32", or "bfloat16" for base weights and arithmetic; the adapter itself stays in float32.
@@ -149,6 +155,7 @@ class Recipe:
     batch: int = 32
     length: int = 512
     micro_batch: int | None = None
+    activation_checkpointing: bool = False
     mask_share: float = 0.2
     averaging: str = "targets"
     precision: str = "float32"

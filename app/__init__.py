@@ -1,0 +1,1 @@
+"""The app: `magnet_lab` in the browser, one page an idea."""

@@ -1,0 +1,10 @@
+"""`python -m magnet_lab.app`: serve the app; `MODEL`, `HOST` and `PORT` in the environment choose otherwise."""
+
+import os
+
+from .build import serve
+
+if __name__ == "__main__":
+    serve(
+        os.environ.get("MODEL") or "small", os.environ.get("HOST") or "127.0.0.1", int(os.environ.get("PORT") or 7860)
+    )

@@ -1,0 +1,92 @@
+"""The app put together, and served."""
+
+import os
+import socket
+from pathlib import Path
+
+import gradio as gr
+
+from magnet_lab.viz import palette
+
+from .loading import Loading
+from .pages import embeddings, infill, masks, start
+
+PAGES = (masks, infill, embeddings)
+WAITING = 32  # visitors in the queue; the next is told to try later
+
+_FONT = ["system-ui", "-apple-system", "Segoe UI", "sans-serif"]  # the reader's own: nothing is fetched from elsewhere
+_MONOSPACED = ["ui-monospace", "DejaVu Sans Mono", "Consolas", "monospace"]
+
+
+def build(model: str = "small") -> gr.Blocks:
+    """The pages, around a model that begins to load in the background."""
+    loading = Loading(model)
+    with gr.Blocks(title="magnet_lab", analytics_enabled=False) as demo:
+        start.page(demo, loading, PAGES)
+    for page in PAGES:
+        with demo.route(page.TITLE, page.PATH):
+            page.page(demo, loading)
+    demo.queue(max_size=WAITING)
+    loading.start()
+    return demo
+
+
+def launch(demo: gr.Blocks, host: str = "127.0.0.1", port: int = 7860, *, block: bool = True) -> None:
+    """Serve a built app as it is meant to be served: no public link, no request to another host."""
+    # Gradio calls itself once to see whether it is up, and a proxy for the world outside must not answer that.
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"]))
+    demo.launch(
+        server_name=host,
+        server_port=port,
+        prevent_thread_lock=True,
+        quiet=True,
+        share=False,
+        ssr_mode=False,
+        run_history=False,
+        footer_links=["api", "settings"],
+        theme=_theme(),
+        css=palette.css() + (Path(__file__).parent / "style.css").read_text(encoding="utf-8"),
+    )
+    print(f"magnet_lab is at http://{host}:{port}", flush=True)
+    if block:
+        demo.block_thread()
+
+
+def _theme() -> gr.themes.Base:
+    theme = gr.themes.Default(primary_hue="blue", font=_FONT, font_mono=_MONOSPACED)
+    # Gradio's own greys for small text and blue for buttons are too faint to read (4.5:1 is the least).
+    softer, softer_dark = "*neutral_600", "*neutral_300"
+    return theme.set(
+        body_text_color_subdued=softer,
+        body_text_color_subdued_dark=softer_dark,
+        block_info_text_color=softer,
+        block_info_text_color_dark=softer_dark,
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        button_primary_background_fill_dark="*primary_600",
+        button_primary_background_fill_hover_dark="*primary_700",
+    )
+
+
+def serve(model: str = "small", host: str = "127.0.0.1", port: int = 7860) -> None:
+    """Serve the app until it is interrupted.
+
+    Raises:
+        SystemExit: with a sentence, if the port cannot be had.
+    """
+    check_port(host, port)
+    launch(build(model), host, port)
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise a SystemExit with a sentence if nothing can be served there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was closed a moment ago is free
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as problem:
+            raise SystemExit(
+                f"Port {port} on {host} cannot be had ({problem}). If something else is using it, choose another: "
+                f"`make app PORT={port + 1}` or `magnet-lab app --port {port + 1}`."
+            ) from problem

