@@ -1,7 +1,6 @@
 """The app put together, and served."""
 
 import os
-import socket
 from pathlib import Path
 
 import gradio as gr
@@ -10,6 +9,7 @@ from magnet_lab.viz import palette
 
 from .loading import Loading
 from .pages import embeddings, infill, masks, start
+from .port import check_port
 
 PAGES = (masks, infill, embeddings)
 WAITING = 32  # visitors in the queue; the next is told to try later
@@ -77,16 +77,3 @@ def serve(model: str = "small", host: str = "127.0.0.1", port: int = 7860) -> No
     """
     check_port(host, port)
     launch(build(model), host, port)
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise a SystemExit with a sentence if nothing can be served there."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was closed a moment ago is free
-        try:
-            probe.bind((host, port))
-        except (OSError, OverflowError) as problem:
-            raise SystemExit(
-                f"Port {port} on {host} cannot be had ({problem}). If something else is using it, choose another: "
-                f"`make app PORT={port + 1}` or `magnet-lab app --port {port + 1}`."
-            ) from problem

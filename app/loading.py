@@ -72,9 +72,12 @@ class Loading:
 
     def _load(self) -> None:
         try:
+            from transformers.utils import logging
+
             from magnet_lab import viz
             from magnet_lab.model import Magnet
 
+            logging.disable_progress_bar()  # the terminal shows the address, and nothing over it
             viz.mask_figure, viz.map_figure  # noqa: B018 - reading them imports them
             self._imported.set()
             with warnings.catch_warnings():

@@ -107,8 +107,11 @@ def _add_sampling(command: argparse.ArgumentParser) -> None:
 
 def _app(options) -> None:
     from magnet_lab import zoo
+    from magnet_lab.app.port import check_port
 
-    zoo.resolve(options.model)  # fetches `small`, and finds a wrong name, before the app's slow imports
+    # A taken port and a wrong name show before the app's slow imports.
+    check_port(options.host, options.port)
+    zoo.resolve(options.model)  # fetches `small`
     from magnet_lab.app.build import serve
 
     serve(model=options.model, host=options.host, port=options.port)

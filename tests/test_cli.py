@@ -198,3 +198,26 @@ def test_bench_finds_its_modules(run, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["magnet-lab"])
     assert run("bench")[1] == "made_up\n"
     assert run("bench", "made_up", "--fast")[1] == "measured ['--fast']\n"
+
+
+def test_a_taken_port_is_named_before_anything_slow(tmp_path):
+    """No model is fetched and no gradio imported for it: an empty cache folder stays empty."""
+    import os
+    import socket
+    import subprocess
+    import sys
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-c", f"from magnet_lab.cli import main; main(['app', '--port', '{port}'])"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"MAGNET_LAB_CACHE": str(tmp_path)},
+        )
+    assert done.returncode == 1
+    assert f"Port {port} on 127.0.0.1 cannot be had" in done.stderr and "PORT=" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

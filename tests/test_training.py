@@ -199,6 +199,7 @@ def test_two_processes_train_what_one_does(recipe, tmp_path):
     launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29611"]
     two = run_in_a_process(recipe, tmp_path / "two", *launcher)
     assert two.wait() == 0, two.stderr.read()
+    assert len((tmp_path / "two" / "log.jsonl").read_text().splitlines()) == 8  # one process speaks for both
     a, b = (load_file(tmp_path / run / "checkpoint-000008" / "state.safetensors") for run in ("one", "two"))
     for name in a:
         if name.startswith("parameter."):

@@ -26,7 +26,7 @@ from magnet_lab.attention import bidirectional
 from magnet_lab.data import pairs, rows
 from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import hidden_states, pad, vocabulary_scores
-from magnet_lab.model import Magnet
+from magnet_lab.model import Magnet, best_device
 from magnet_lab.objectives import ProjectionHead, info_nce, mntp_loss, msg_loss, mtp_loss
 from magnet_lab.training import checkpoint
 from magnet_lab.training.recipe import Phase, Recipe, dump
@@ -47,7 +47,10 @@ class Trainer:
         self.recipe, self.out = recipe, Path(out)
         half = recipe.precision == "bfloat16"
         self.accelerator = Accelerator(
-            mixed_precision="bf16" if half else "no", log_with=tracker, project_dir=str(self.out)
+            cpu=best_device().type == "cpu",  # processes on CPUs find each other only if it is said
+            mixed_precision="bf16" if half else "no",
+            log_with=tracker,
+            project_dir=str(self.out),
         )
         self.lab = lab or Magnet.from_pretrained(
             recipe.model,

@@ -7,6 +7,7 @@ Plain causal language modelling, as for any decoder: MAGNET starts only after th
 """
 
 import argparse
+import copy
 import json
 import math
 from pathlib import Path
@@ -144,10 +145,7 @@ def main() -> None:
             story = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=60, do_sample=False)
             tqdm.write(tokenizer.decode(story[0], skip_special_tokens=True))
             # A copy in bfloat16 is what ships; training goes on in float32.
-            state = {name: tensor.to(torch.bfloat16) for name, tensor in model.state_dict().items()}
-            model.save_pretrained(args.out, state_dict=state)
-            config = json.loads((args.out / "config.json").read_text())
-            (args.out / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16"}, indent=2) + "\n")
+            copy.deepcopy(model).to(torch.bfloat16).save_pretrained(args.out)
 
 
 if __name__ == "__main__":
