@@ -1,5 +1,6 @@
 """A model that loads in the background, so that every page opens at once."""
 
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -85,6 +86,7 @@ class Loading:
                 self._lab = Magnet.from_pretrained(self.name)
         except Exception as problem:  # whatever it is, the pages say it, and those without the model go on
             self._problem = problem
+            print(f"{self.name} could not be loaded. {problem}", file=sys.stderr, flush=True)
         finally:
             self._imported.set()
             self._done.set()

@@ -1,5 +1,6 @@
 """Whether the app can be served at a port: known before the slow imports."""
 
+import errno
 import socket
 
 
@@ -10,7 +11,10 @@ def check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except (OSError, OverflowError) as problem:
-            raise SystemExit(
-                f"Port {port} on {host} cannot be had ({problem}). If something else is using it, choose another: "
-                f"`make app PORT={port + 1}` or `magnet-lab app --port {port + 1}`."
-            ) from problem
+            mend = "choose another host, or a port from 1 to 65535"
+            if getattr(problem, "errno", None) == errno.EADDRINUSE:
+                mend = (
+                    "something else is using it, so choose another: "
+                    f"`make app PORT={port + 1}` or `magnet-lab app --port {port + 1}`"
+                )
+            raise SystemExit(f"Port {port} on {host} cannot be had ({problem}): {mend}.") from problem

@@ -137,6 +137,8 @@ def prefix(tokens: Tensor, prefix_length: int) -> LongTensor:
 def magnet(tokens: Tensor, spans: list[list[tuple[int, int]]]) -> LongTensor:
     """Span ids `(batch, length)` with the k-th of a row's `spans`, `(start, stop)` indices, numbered k.
 
+    Any mask can be drawn, also what training never makes: spans that touch, or one at a row's first token.
+
     Raises:
         ValueError: if a span is empty, leaves the row, covers padding or overlaps another.
     """

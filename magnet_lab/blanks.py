@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from magnet_lab.decoder import continuation_ids, start_ids, text_ids
 
-_BLANK = re.compile(r"(?P<escape>\\)?\[blank(?P<length>:[^\]\n]*)?\]")
+_BLANK = re.compile(r"(?P<escape>\\)?\[blank(?P<length>:[^\]\n]*)?\]", re.IGNORECASE)
 _LENGTH = re.compile(r":\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s*$")
 _MARK = re.compile(r"[.,;:!?…\-–—]\s*$")

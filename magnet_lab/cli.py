@@ -94,7 +94,7 @@ MODEL_HELP = "tiny, small (the default), llama-2-7b, or the folder or hub id of 
 def _add_model(command: argparse.ArgumentParser) -> None:
     command.add_argument("--model", default="small", help=MODEL_HELP)
     command.add_argument(
-        "--adapter", default="magnet", help="magnet (the default), llm2vec, mntp, a folder or hub id, or none"
+        "--adapter", default="magnet", help="magnet (the default) where there is one, a folder, a hub id, or none"
     )
 
 
@@ -118,9 +118,12 @@ def _app(options) -> None:
 
 
 def _infill(options) -> None:
-    lab = _lab(options)
-    snapshots = lab.infill(
-        _text(options.text),
+    from magnet_lab.blanks import parse
+
+    text = _text(options.text)
+    parse(text)  # a mistake in the text shows before the model is loaded
+    snapshots = _lab(options).infill(
+        text,
         num_candidates=options.candidates,
         temperature=options.temperature,
         top_p=options.top_p,
@@ -141,6 +144,8 @@ def _infill(options) -> None:
 
 def _encode(options) -> None:
     texts = [line for text in options.texts for line in (_lines() if text == "-" else [text])]
+    if not texts:
+        raise ValueError("there is no text on standard input")
     vectors = _lab(options).encode(texts, instruction=options.instruction, pooling=options.pooling)
     if options.out:
         from safetensors import SafetensorError
@@ -160,6 +165,9 @@ def _encode(options) -> None:
 
 
 def _generate(options) -> None:
+    from magnet_lab.infilling import Sampling
+
+    Sampling(options.temperature, options.top_p, options.top_k, options.seed)  # refuses what makes no sense
     decoding = {"max_new_tokens": options.max_new_tokens}
     if options.temperature > 0:
         decoding |= {

@@ -9,7 +9,7 @@ import torch
 from torch import LongTensor, Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from magnet_lab.attention import PADDING, attention_mask, for_backend
+from magnet_lab.attention import PADDING, attention_mask, for_backend, mask_mod
 
 
 def position_ids(span_ids: LongTensor) -> LongTensor:
@@ -22,6 +22,16 @@ def backend_mask(model: PreTrainedModel, mask: torch.BoolTensor):
     return for_backend(mask, model.config._attn_implementation, model.dtype)
 
 
+def span_mask(model: PreTrainedModel, span_ids: LongTensor):
+    """The rule for a batch in the model's form. FlexAttention takes the rule itself: no dense mask is ever made."""
+    if model.config._attn_implementation == "flex_attention":
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        batch, length = span_ids.shape
+        return create_block_mask(mask_mod(span_ids), batch, None, length, length, device=span_ids.device)
+    return backend_mask(model, attention_mask(span_ids))
+
+
 def hidden_states(model: PreTrainedModel, input_ids: LongTensor, span_ids: LongTensor) -> Tensor:
     """The last hidden states, after the final norm: `(batch, length, hidden)`.
 
@@ -32,7 +42,7 @@ def hidden_states(model: PreTrainedModel, input_ids: LongTensor, span_ids: LongT
     """
     outputs = model.get_decoder()(
         input_ids=input_ids,
-        attention_mask=backend_mask(model, attention_mask(span_ids)),
+        attention_mask=span_mask(model, span_ids),
         position_ids=position_ids(span_ids),
         use_cache=False,
     )
@@ -52,7 +62,7 @@ def logits(model: PreTrainedModel, input_ids: LongTensor, span_ids: LongTensor, 
     """
     return model(
         input_ids=input_ids,
-        attention_mask=backend_mask(model, attention_mask(span_ids)),
+        attention_mask=span_mask(model, span_ids),
         position_ids=position_ids(span_ids),
         logits_to_keep=0 if at is None else at,
         use_cache=False,

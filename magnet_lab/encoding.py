@@ -38,7 +38,7 @@ def encode(
     Args:
         texts: the texts; a text may be of any length up to the model's.
         instruction: what the vectors are for, put before every text as "instruction: text" (Table 8 lists the
-            paper's); None for the one used in training, "" for none.
+            paper's); None for the one used in training, "" for none. "echo" pooling takes none.
         pooling: "last": the state of an end-of-text token put after the text (the paper's choice); "mean": the mean
             over the text's own tokens, without the instruction's; "echo": the text twice under a *causal* mask, the
             mean over the second copy, whose tokens have all seen the first (Echo embeddings).
@@ -70,6 +70,8 @@ def encode(
         if len(ids) > limit:
             too_many, copies = len(ids) - limit, 2 if pooling == "echo" else 1
             cut = -(-too_many // copies)  # rounded up
+            if cut >= (stop - start if pooling != "last" else len(ids) - 1):
+                raise ValueError(f"the instruction leaves text {number} no room in the model's {limit:,} tokens")
             ids, start, stop = sentence_ids(tokenizer, text, instruction, pooling, cut=cut)
         rows.append(ids)
         pooled.append((start, stop))

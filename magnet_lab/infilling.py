@@ -9,7 +9,7 @@ best is kept: every length is a row of the same batch, and so is every blank and
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import LongTensor, Tensor
@@ -24,9 +24,9 @@ from transformers import (
 )
 
 from magnet_lab.attention import attention_mask, bidirectional
-from magnet_lab.blanks import Template, template
+from magnet_lab.blanks import Blank, Template, template
 from magnet_lab.decoder import backend_mask, decode_after
-from magnet_lab.scoring import causal_score, check_length
+from magnet_lab.scoring import causal_score, check_length, span_log_probs
 
 MAX_LENGTHS = 8  # lengths tried for one blank; a wider range is sampled evenly
 MAX_ROWS = 256  # spans written at once; each keeps a copy of the context's keys and values
@@ -82,6 +82,9 @@ class Infill:
     def score(self) -> float:
         return self.candidates[0].score
 
+    def __str__(self) -> str:
+        return self.text
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -99,6 +102,8 @@ class Sampling:
             raise ValueError(f"top_p {self.top_p} is not a share above 0 and up to 1")
         if self.top_k < 0:
             raise ValueError(f"top_k {self.top_k} is negative; 0 keeps every token")
+        if self.seed is not None and not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed {self.seed} is not between 0 and 2**63")
 
     def generator(self, device: torch.device) -> torch.Generator:
         generator = torch.Generator(device)
@@ -134,13 +139,15 @@ def infill(
 
     Args:
         text: a text with blanks, see `magnet_lab.blanks`.
-        num_candidates: how many different ways to fill the text. Without randomness they differ in their first token:
-            the i-th candidate of a blank starts with the i-th likeliest one.
+        num_candidates: how many different ways to fill the text, best first; fewer where so many different ones were
+            not found. Without randomness, so many fills of each length are written, each starting with another of the
+            likeliest first tokens.
         sampling: how tokens are chosen; the likeliest each time by default.
         sequential: fill one blank after the other, each becoming context for the next, so that they agree with each
             other. Otherwise all are written at once, independently given the context, as in training.
         rank: "span": by the mean log-probability of the written tokens; "text": by the mean causal log-probability of
-            the whole text. Where a blank stands for a sentence, candidates that end one come first in either case.
+            the whole text. Where a blank stands for a sentence, candidates that end one come first in either case, and
+            where its length is open, a fill that stops within a sentence is cut back to the last one that is whole.
 
     Yields:
         `Infill`. Before the last one: the longest of the lengths tried, as far as it is written.
@@ -185,7 +192,7 @@ def decode(
     if len(layouts) * len(blanks) * samples > MAX_ROWS:
         raise ValueError(
             f"{samples} candidates of {len(layouts)} lengths in {len(blanks)} blank(s) are more than {MAX_ROWS} spans "
-            "at once; ask for fewer candidates, narrower lengths, or sequential=True"
+            "at once; ask for fewer candidates or for fewer lengths"
         )
     cache, first_scores = read_context(model, plan, layouts)
     rows = _rows(plan, layouts, blanks, samples)
@@ -223,7 +230,10 @@ def decode(
 
 
 def gap_layouts(plan: Template) -> LongTensor:
-    """The gap widths to try, `(layouts, blanks)`: each blank's evenly over its range, from shortest to longest."""
+    """The gap widths to try, `(layouts, blanks)`: each blank's evenly over its range, from shortest to longest.
+
+    Several blanks grow together, from all shortest to all longest: every combination would be too many.
+    """
     count = min(MAX_LENGTHS, max(blank.longest - blank.shortest + 1 for blank in plan.blanks))
     widths = [torch.linspace(blank.shortest, blank.longest, count).round().long() for blank in plan.blanks]
     return torch.stack(widths, dim=1)
@@ -279,7 +289,18 @@ def _together(model, tokenizer, plan: Template, count: int, sampling: Sampling, 
     most = max(len(spans) for spans in ranked)
     choices = [tuple(spans[min(i, len(spans) - 1)] for spans in ranked) for i in range(most)]
     candidates = [Candidate(plan.fill([span.text for span in spans]), spans) for spans in choices]
-    yield _result(model, tokenizer, plan, candidates, count, rank)
+    result = _result(model, tokenizer, plan, candidates, count, rank)
+    if len(plan.blanks) > 1 and len(gap_layouts(plan)) > 1:
+        # The best fills of two blanks may come from different layouts; they are scored as they stand together.
+        rescored = [_scored_together(model, plan, candidate) for candidate in result.candidates]
+        result = _result(model, tokenizer, plan, rescored, count, rank)
+    yield result
+
+
+def _scored_together(model, plan: Template, candidate: Candidate) -> Candidate:
+    log_probs = span_log_probs(model, plan, [list(span.ids) for span in candidate.spans])
+    spans = zip(candidate.spans, log_probs, strict=True)
+    return replace(candidate, spans=tuple(replace(span, log_probs=tuple(new.tolist())) for span, new in spans))
 
 
 def _one_by_one(model, tokenizer, plan: Template, count: int, sampling: Sampling, rank: str) -> Iterator[Infill]:
@@ -311,10 +332,25 @@ def _result(model, tokenizer, plan: Template, candidates: list[Candidate], count
 def _ranked(tokenizer, plan: Template, rows: Rows, blank: int) -> list[Span]:
     """What was written into one blank, best first, each text once."""
     blank_plan, best = plan.blanks[blank], {}
-    spans = [_span(tokenizer, plan, rows, row) for row in (rows.blank == blank).nonzero()[:, 0].tolist()]
+    written = [_span(tokenizer, plan, rows, row) for row in (rows.blank == blank).nonzero()[:, 0].tolist()]
+    spans = [_cut_to_fit(blank_plan, span) for span in written]
     for span in sorted(spans, key=lambda span: (blank_plan.fits(span.text), span.score), reverse=True):
         best.setdefault(span.text.strip(), span)
     return list(best.values())
+
+
+def _cut_to_fit(blank: Blank, span: Span) -> Span:
+    """Where a sentence of any length is asked for and the fill ends within one: the fill up to its last full sentence.
+
+    It keeps the log-probabilities that it was written with, in a gap as wide as the whole fill.
+    """
+    if blank.is_sentence and blank.shortest < blank.longest and not blank.fits(span.text):
+        for length in range(len(span.ids) - 1, blank.shortest - 1, -1):
+            text = "".join(span.tokens[:length])
+            text = text if span.text[:1].isspace() else text.lstrip()
+            if blank.fits(text):
+                return Span(text, span.ids[:length], span.tokens[:length], span.log_probs[:length])
+    return span
 
 
 def _snapshot(tokenizer, plan: Template, rows: Rows, before: tuple[Span, ...] = ()) -> Infill:

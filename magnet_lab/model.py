@@ -1,9 +1,7 @@
 """`Magnet`: one decoder, three verbs. The mode is an argument of the call, never a state of the model."""
 
 import copy
-import functools
 import threading
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -71,7 +69,7 @@ class Magnet:
             adapter: "magnet", "llm2vec" or "mntp" where the model comes with one, the hub id or folder of a PEFT
                 adapter, or None for the base model. Where a model has no "magnet" adapter, the default is the base.
             device: the GPU where there is one, by default.
-            dtype: by default bfloat16 on a GPU; on a CPU, whichever of bfloat16 and float32 is faster there.
+            dtype: by default bfloat16 where the machine has instructions for it, else float32: see `best_dtype`.
 
         Raises:
             zoo.ModelUnavailable: with the reason and what to do.
@@ -83,7 +81,7 @@ class Magnet:
         if adapter == DEFAULT_ADAPTER and zoo.adapter_path(name_or_path, adapter) is None:
             warnings.warn(
                 f"{name_or_path} comes without a {adapter!r} adapter: this is the base model, which has not learned to "
-                "infill or encode. adapter=None says so without this warning.",
+                "infill or encode. adapter=None (--adapter none) asks for it without this warning.",
                 stacklevel=2,
             )
             return lab
@@ -125,8 +123,8 @@ class Magnet:
             text: what to go on with; may be empty.
             stream: return an iterator over the pieces of text as they come; closing it stops the generation.
             seed: makes sampling repeatable.
-            **decoding: any option of transformers' `generate`: max_new_tokens (50 by default), do_sample, temperature,
-                top_p, num_beams, repetition_penalty …
+            **decoding: any option of transformers' `generate`: max_new_tokens (50 by default), temperature, top_p,
+                top_k (each of which turns sampling on), num_beams, repetition_penalty …
 
         Returns:
             The continuation, without the text itself.
@@ -135,7 +133,11 @@ class Magnet:
             ValueError: if the text and the tokens asked for exceed what the model can read.
         """
         ids = start_ids(self.tokenizer, required=not text) + text_ids(self.tokenizer, text)
-        decoding = {"max_new_tokens": 50, "do_sample": False, "pad_token_id": self._pad_token_id} | decoding
+        asked_to_sample = bool({"temperature", "top_p", "top_k"} & decoding.keys())
+        defaults = {"max_new_tokens": 50, "do_sample": asked_to_sample, "pad_token_id": self._pad_token_id}
+        decoding = defaults | decoding
+        if decoding["max_new_tokens"] < 1:
+            raise ValueError(f"max_new_tokens is {decoding['max_new_tokens']}; at least 1 is needed")
         if len(ids) + decoding["max_new_tokens"] > self.max_length:
             raise ValueError(
                 f"the text has {len(ids):,} tokens; with {decoding['max_new_tokens']:,} new ones that exceeds the "
@@ -276,25 +278,14 @@ def best_device() -> torch.device:
 
 
 def best_dtype(device: torch.device) -> torch.dtype:
-    """bfloat16 on an accelerator; on a CPU whichever of bfloat16 and float32 is faster there, measured once."""
+    """bfloat16 on a GPU that has it, and on a CPU with instructions for it, where it is about twice as fast.
+
+    On other CPUs bfloat16 is emulated and slower than float32. The choice follows from the machine alone: one that
+    timed both would fall differently on a busy day, and every score with it.
+    """
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-    return torch.float32 if device.type == "mps" else _faster_cpu_dtype()
-
-
-@functools.cache
-def _faster_cpu_dtype() -> torch.dtype:
-    """Reading (many tokens) and writing (one token) are timed; float32 unless bfloat16 wins both clearly."""
-
-    def seconds(tokens: int, dtype: torch.dtype) -> float:
-        # 64 MB in float32: writing is bound by memory, so the weights must not fit into the processor's cache.
-        weight, states = torch.ones(8192, 2048, dtype=dtype), torch.ones(tokens, 2048, dtype=dtype)
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            torch.nn.functional.linear(states, weight)
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    faster = all(seconds(tokens, torch.bfloat16) < 0.8 * seconds(tokens, torch.float32) for tokens in (1, 128))
-    return torch.bfloat16 if faster else torch.float32
+    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # older PyTorch does not tell
+        return torch.float32
+    has = torch.cpu.get_capabilities()
+    return torch.bfloat16 if any(has.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16")) else torch.float32

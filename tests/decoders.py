@@ -50,7 +50,7 @@ def random_decoder(family: str = "llama", implementation: str = "sdpa", **change
     model = AutoModelForCausalLM.from_config(config, attn_implementation=implementation, dtype=torch.float32).eval()
     for parameter in model.parameters():  # the usual initial weights are so small that a leak would hide in rounding
         if parameter.ndim > 1:
-            torch.nn.init.normal_(parameter, std=0.2)
+            torch.nn.init.normal_(parameter, std=0.1)
     return model
 
 

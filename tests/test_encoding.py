@@ -139,3 +139,10 @@ def test_nothing_in_nothing_out(tiny_lab):
 def test_bad_input_is_named(tiny_lab, call, message):
     with pytest.raises(ValueError, match=message):
         call(tiny_lab)
+
+
+def test_an_instruction_that_leaves_no_room_is_named(tiny_lab):
+    for pooling in ("last", "mean"):
+        for words in (1020, 3000):
+            with pytest.raises(ValueError, match="the instruction leaves text 0 no room"):
+                tiny_lab.encode(["hi there"], instruction="x " * words, truncate=True, pooling=pooling)

@@ -228,3 +228,24 @@ def test_too_long_is_named(tiny_lab):
         tiny_lab.infill("Tom had a ball. [blank:5000] He was sad.")
     with pytest.raises(ValueError, match="text around the blanks has .* tokens; the model can read 1,024"):
         tiny_lab.infill("word " * 10_000 + "[blank:3] end.")
+
+
+def test_scores_of_several_open_blanks_are_those_of_the_text_returned(tiny_lab):
+    """The best fills may come from layouts of different widths; the score is that of them together."""
+    story = "Tom had a [blank:1-8] and he was [blank:1-8] with his friends in the park."
+    for candidate in tiny_lab.infill(story, num_candidates=3).candidates:
+        scored = tiny_lab.score_infill(story, [span.text for span in candidate.spans])
+        assert candidate.score == pytest.approx(torch.cat(scored.log_probs).mean().item(), abs=1e-3)
+
+
+def test_an_open_length_does_not_stop_within_a_sentence(tiny_lab):
+    """Every fill ends a sentence, unless it has no end of one in its allowed lengths; a fixed length is kept."""
+    ends = (".", "!", "?", '"')
+    story = "Tom had a red ball. [blank:3-20] He was very sad."
+    for candidate in tiny_lab.infill(story, num_candidates=8).candidates:
+        (span,) = candidate.spans
+        assert span.text.endswith(ends) or not any(token.strip() in ends for token in span.tokens[2:])
+        assert 3 <= len(span.ids) == len(span.tokens) == len(span.log_probs) <= 20
+        assert candidate.text == f"Tom had a red ball.{span.text} He was very sad."
+    fixed = tiny_lab.infill("Tom had a red ball. [blank:17] He was very sad.", num_candidates=4)
+    assert all(len(candidate.spans[0].ids) == 17 for candidate in fixed.candidates)

@@ -118,13 +118,14 @@ def test_contrastive_chunks_change_nothing(recipe, tmp_path):
     assert_same(gradients(whole, 0, tmp_path), gradients(chunked, 0, tmp_path))
 
 
-def test_per_token_averaging_is_the_printed_equation(recipe, tmp_path):
-    """The sum over targets divided by batch times length in place of the number of targets."""
-    by_targets = one_phase(recipe, msg=1.0)
+@pytest.mark.parametrize("name, divisor", [("mntp", 6 * 32), ("msg", 6)])
+def test_averaging_as_printed(recipe, tmp_path, name, divisor):
+    """Equation 2 divides the sum over its targets by N·L, Equation 4 by N."""
+    by_targets = one_phase(recipe, **{name: 1.0})
     trainer = Trainer(by_targets, tmp_path)
     made = trainer.views(*trainer.rows.batch(0, recipe.batch, recipe.seed), 0)
-    ratio = int((made.msg_labels != views.NO_LABEL).sum()) / (recipe.batch * recipe.length)
-    printed = gradients(dataclasses.replace(by_targets, averaging="per_token"), 0, tmp_path)
+    ratio = int((getattr(made, f"{name}_labels") != views.NO_LABEL).sum()) / divisor
+    printed = gradients(dataclasses.replace(by_targets, averaging="printed"), 0, tmp_path)
     assert_same({n: g * ratio for n, g in gradients(by_targets, 0, tmp_path).items()}, printed)
 
 
@@ -148,6 +149,8 @@ def test_the_result_is_a_plain_peft_adapter(recipe, tmp_path, tiny_lab):
         assert torch.allclose(lab.model(input_ids=ids).logits, theirs(input_ids=ids).logits, atol=1e-5)
         assert not torch.allclose(lab.model(input_ids=ids).logits, tiny_lab.model(input_ids=ids).logits, atol=1e-3)
     assert {t.dtype for t in load_file(tmp_path / "adapter_model.safetensors").values()} == {torch.bfloat16}
+    card = (tmp_path / "README.md").read_text()
+    assert "More Information Needed" not in card and "8 steps of 6 rows of 32 tokens" in card
     losses = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in losses] == list(range(1, 9))
     assert ["sscl" in line for line in losses] == [False] * 4 + [True] * 4

@@ -157,3 +157,17 @@ def test_bad_settings_are_named(tiny_lab):
     ids = torch.ones(1, 5, dtype=torch.long)
     with pytest.raises(ValueError, match=r"a share of 1\.5"):
         corrupt(ids, ids * 0, tokenizer=tiny_lab.tokenizer, generator=generator(), share=1.5)
+
+
+def test_the_first_token_of_a_padded_row_is_nobodys_target(tiny_lab):
+    """Padding on the left, and every token a span token: padding stands before the first, and predicts nothing."""
+    ids, tokens = torch.tensor([[0, 0, 5, 6, 7]]), torch.tensor([[0, 0, 1, 1, 1]])
+    made = make_views(ids, tokens, tokenizer=tiny_lab.tokenizer, generator=generator(), causal_share=1.0)
+    assert made.msg_labels.tolist() == [[NO_LABEL, NO_LABEL, 6, 7, NO_LABEL]]
+
+
+def test_more_bad_settings_are_named():
+    with pytest.raises(ValueError, match="-1 spans a row"):
+        sample_spans(torch.ones(1, 20), generator=generator(), max_spans=-1)
+    with pytest.raises(ValueError, match="need sentence_ends"):
+        sample_spans(torch.ones(1, 20), generator=generator(), sentence_share=0.5)

@@ -39,7 +39,7 @@ RULES = {
     "causal": "everything is one span, so every token sees itself and the tokens before it",
     "bidirectional": "everything is context, so every token sees every token",
     "prefix": "the prefix sees all of itself; a token after it sees the prefix and the tokens before it",
-    "magnet": "context sees all context; a span token sees all context and the earlier tokens of its span",
+    "magnet": "context sees all context; a span token sees all context, itself and the earlier tokens of its span",
 }
 
 
@@ -176,7 +176,7 @@ def _about_token(mask, reach, tokens, numbers, token: int, mode: str, leak: bool
         "causal": "it sees itself and the tokens before it",
         "bidirectional": "it sees every token",
         "prefix": "it sees the prefix and the tokens before it" if numbers[token] else "it sees all of the prefix",
-        "magnet": "a span token sees all context and the earlier tokens of its span"
+        "magnet": "a span token sees all context, itself and the earlier tokens of its span"
         if numbers[token]
         else "a context token sees all context and no span",
     }[mode]

@@ -21,7 +21,7 @@ The stock market lost value."""
 WORDS = ("We sat on the bank of the river.", "The bank lent him some money.")
 POOLINGS = [
     ("last token (the paper's)", "last"),
-    ("mean of all tokens", "mean"),
+    ("mean of the text's tokens", "mean"),
     ("echo: text twice, causal mask", "echo"),
 ]
 

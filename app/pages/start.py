@@ -31,7 +31,7 @@ def page(demo: gr.Blocks, loading: Loading, others) -> None:
                 gr.Markdown(f"**{mode}** · {words}")
     gr.Markdown(
         "Rows look, columns are seen: ■ may look, · may not. One rule makes all three: *look at every context token, "
-        "and within your own span at what came before you*."
+        "and within your own span at yourself and what came before*."
     )
     # Links in Markdown would open a new tab.
     links = "".join(f'<li><a href="{other.PATH}">{other.TITLE}</a> · {other.PURPOSE}</li>' for other in others)

@@ -52,7 +52,7 @@ def texts(corpus: Corpus) -> Iterator[str]:
         elif path.suffix == ".jsonl" and path.is_file():
             with path.open(encoding="utf-8") as lines:
                 yield from (_column(json.loads(line), corpus.column, path) for line in lines)
-        elif path.suffix in (".txt", ".jsonl"):
+        elif path.suffix in (".txt", ".jsonl", ".json", ".parquet", ".csv", ".tsv") and not path.is_file():
             raise ValueError(f"there is no file {str(path)!r} to train on")
         else:
             yield from _dataset(path, corpus)
@@ -154,7 +154,7 @@ def _dataset(path: Path, corpus: Corpus) -> Iterator[str]:
     try:
         from datasets import load_dataset
     except ImportError:
-        raise ValueError(f"reading {str(path)!r} takes the package datasets: pip install datasets") from None
+        raise ValueError(f"reading {str(path)!r} takes the package datasets: pip install 'magnet-lab[data]'") from None
     if path.suffix == ".parquet":
         records = load_dataset("parquet", data_files=str(path), split="train", streaming=True)
     else:

@@ -19,7 +19,7 @@ def mntp_loss(logits: Tensor, labels: LongTensor, *, divide_by: int | float | No
         logits: `(..., vocabulary)`, the output at position l.
         labels: `(...)`, the token at l + 1 where it is hidden, else -100: `views.next_token_labels`.
         divide_by: what the sum is divided by, N' above. By default the number of labels, so that the loss is a mean
-            over its own targets; N·L, batch times length, is the equation as it is printed.
+            over its own targets; batch times length, N·L, is the equation as it is printed.
 
     Returns:
         A number; 0 where there is no label at all, so that a batch without targets adds nothing.

@@ -14,6 +14,8 @@ from magnet_lab.objectives.mntp import mntp_loss
 def msg_loss(logits: Tensor, labels: LongTensor, *, divide_by: int | float | None = None) -> Tensor:
     """Mean cross entropy (nats) of the span tokens; arguments as `mntp_loss`, with the labels of span tokens.
 
+    As it is printed, Equation 4 divides by the batch alone, N, where Equation 2 divides by N·L.
+
     The two losses are the same sum over different targets: what differs is who may look at whom, and that is in the
     mask that the logits were computed under.
     """

@@ -3,7 +3,8 @@
     L_SSCL = - 1/N · Σ_i log [ exp(e_i · e_i⁺ / τ) / Σ_j exp(e_i · e_j⁺ / τ) ]
 
 The negatives of a sentence are the paraphrases of the other sentences in the batch. The sum below the line runs over
-all j, the sentence's own paraphrase among them (InfoNCE). The vectors are compared by their cosine.
+all j, the sentence's own paraphrase among them (InfoNCE). The paper prints a dot product; the vectors are brought to
+length 1 first here, so that it is their cosine, as in evaluation.
 """
 
 import torch

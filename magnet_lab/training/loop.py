@@ -156,8 +156,8 @@ class Trainer:
             labels["mtp"] = views.same_token_labels(input_ids, made.selected)
         weights = {name: getattr(phase, name) for name in labels if getattr(phase, name)}
         targets = {name: int((labels[name] != views.NO_LABEL).sum()) for name in weights}
-        if recipe.averaging == "per_token":
-            targets = dict.fromkeys(targets, input_ids.numel())
+        if recipe.averaging == "printed":  # Equation 2 divides by N·L, Equation 4 by N alone
+            targets = {name: len(input_ids) if name == "msg" else input_ids.numel() for name in targets}
         values = dict.fromkeys(weights, 0.0)
         mine = torch.arange(recipe.batch)[self.accelerator.process_index :: self.accelerator.num_processes]
         for part in mine.split(recipe.micro_batch or recipe.batch):
@@ -287,6 +287,28 @@ def save_adapter(out: Path, recipe: Recipe, adapter) -> None:
     packages = ("torch", "transformers", "peft", "magnet-lab")
     made = {"recipe": dataclasses.asdict(recipe), "versions": {package: version(package) for package in packages}}
     (out / "magnet_config.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    (out / "README.md").write_text(_card(recipe, made["versions"]), encoding="utf-8")
+    (out / "adapter_model.safetensors").chmod(0o644)  # safetensors writes for the owner alone
+
+
+def _card(recipe: Recipe, versions: dict[str, str]) -> str:
+    """A model card in place of PEFT's empty one: what this is, how it was made, how it is used."""
+    phases = "\n".join(
+        f"| {phase.steps} | {phase.mntp:g} | {phase.sscl:g} | {phase.msg:g} | {phase.mtp:g} |"
+        for phase in recipe.phases
+    )
+    return (
+        "---\nlibrary_name: peft\ntags: [magnet, lora, infilling, sentence-embeddings]\n---\n"
+        f"# A MAGNET adapter for {recipe.model}\n\n"
+        f"LoRA (r = {recipe.lora.r}, alpha = {recipe.lora.alpha}), trained by magnet_lab on "
+        f"{', '.join(Path(path).name for path in recipe.corpus.paths)}: {recipe.steps} steps of {recipe.batch} rows of "
+        f"{recipe.length} tokens, learning rate {recipe.optimizer.lr:g} ({recipe.optimizer.schedule}).\n\n"
+        f"| steps | MNTP | SSCL | MSG | MTP |\n| --- | --- | --- | --- | --- |\n{phases}\n\n"
+        "The whole recipe is in `magnet_config.json`. Made with "
+        + ", ".join(f"{name} {number}" for name, number in versions.items())
+        + f".\n\n```python\nimport magnet_lab as ml\n\nlab = ml.Magnet.from_pretrained({recipe.model!r}, adapter=...)\n"
+        'lab.infill("Tom had a red ball. [blank] He was very sad.")\n```\n'
+    )
 
 
 def _mix(*numbers: int) -> int:

@@ -140,8 +140,8 @@ class Recipe:
         micro_batch: rows in one forward pass; the gradient is that of the whole batch all the same.
         activation_checkpointing: run every block a second time in the backward pass instead of keeping what is inside
             it: a third more work for a fraction of the memory, so only where memory asks for it.
-        averaging: "targets": each loss a mean over its own targets; "per_token": Equations 2 and 4 as printed, divided
-            by batch times length.
+        averaging: "targets": each loss a mean over its own targets; "printed": as Equations 2 and 4 stand in the
+            paper, MNTP divided by batch times length and MSG by the batch alone.
         precision: "float32", or "bfloat16" for base weights and arithmetic; the adapter itself stays in float32.
     """
 
@@ -179,8 +179,11 @@ class Recipe:
             f"spans of up to {self.spans.longest} tokens are longer than a row of {self.length}",
         )
         _need(0 <= self.mask_share <= 1, "mask_share", f"mask_share {self.mask_share} is not a share from 0 to 1")
-        _need(self.averaging in ("targets", "per_token"), "averaging", f"averaging {self.averaging!r}")
-        _need(self.precision in ("float32", "bfloat16"), "precision", f"precision {self.precision!r}")
+        _need(
+            self.averaging in ("targets", "printed"), "averaging", f"averaging {self.averaging!r}: targets or printed"
+        )
+        known = ("float32", "bfloat16")
+        _need(self.precision in known, "precision", f"precision {self.precision!r} is not one of {', '.join(known)}")
         contrastive = any(phase.sscl for phase in self.phases)
         _need(
             not contrastive or self.contrast is not None, "phases", "a phase weighs sscl; say on what, with contrast:"
