@@ -17,6 +17,7 @@ _MODULES = (
     "infilling",
     "objectives",
     "scoring",
+    "spans",
     "views",
     "viz",
     "zoo",

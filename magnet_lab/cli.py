@@ -165,7 +165,7 @@ def _encode(options) -> None:
 
 
 def _generate(options) -> None:
-    from magnet_lab.infilling import Sampling
+    from magnet_lab.spans import Sampling
 
     Sampling(options.temperature, options.top_p, options.top_k, options.seed)  # refuses what makes no sense
     decoding = {"max_new_tokens": options.max_new_tokens}

@@ -17,6 +17,7 @@ from transformers import (
 
 from magnet_lab import encoding, infilling, scoring, zoo
 from magnet_lab.decoder import max_length, start_ids, text_ids
+from magnet_lab.spans import Sampling
 
 DEFAULT_ADAPTER = "magnet"
 
@@ -237,7 +238,7 @@ class Magnet:
             self.tokenizer,
             text,
             num_candidates=num_candidates,
-            sampling=infilling.Sampling(temperature, top_p, top_k, seed),
+            sampling=Sampling(temperature, top_p, top_k, seed),
             sequential=sequential,
             rank=rank,
         )

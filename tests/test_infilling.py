@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from magnet_lab import attention, decoder
 from magnet_lab.blanks import Blank, Template
-from magnet_lab.infilling import Sampling, decode, gap_layouts, infill, read_context, write_token
+from magnet_lab.infilling import infill
+from magnet_lab.spans import Sampling, decode, gap_layouts, read_context, write_token
 
 STORY = "Tom had a red ball. [blank:6] He was very [blank:2] that day."
 

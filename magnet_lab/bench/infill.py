@@ -5,7 +5,7 @@ import torch
 from magnet_lab import decoder
 from magnet_lab.bench._report import load, parser, publish, side_by_side
 from magnet_lab.blanks import Blank, Template
-from magnet_lab.infilling import Sampling, decode
+from magnet_lab.spans import Sampling, decode
 
 
 def blank_in_the_middle(lab, context: int, span: int) -> Template:
