@@ -70,9 +70,9 @@ def encode(
         if len(ids) > limit:
             too_many, copies = len(ids) - limit, 2 if pooling == "echo" else 1
             cut = -(-too_many // copies)  # rounded up
-            if cut >= (stop - start if pooling != "last" else len(ids) - 1):
-                raise ValueError(f"the instruction leaves text {number} no room in the model's {limit:,} tokens")
             ids, start, stop = sentence_ids(tokenizer, text, instruction, pooling, cut=cut)
+            if start == stop:
+                raise ValueError(f"the instruction leaves text {number} no room in the model's {limit:,} tokens")
         rows.append(ids)
         pooled.append((start, stop))
 
@@ -141,7 +141,7 @@ def sentence_ids(
         return [], 0, 0
     if pooling == "echo":
         first = continuation_ids(tokenizer, " " + text)
-        first = first[: len(first) - cut]
+        first = first[: max(0, len(first) - cut)]
         before = start_ids(tokenizer) + text_ids(tokenizer, ECHO_FIRST)
         between = continuation_ids(tokenizer, ECHO_SECOND)
         return before + first + between + first, len(before + first + between), len(before + first + between + first)
@@ -152,7 +152,9 @@ def sentence_ids(
         body = continuation_ids(tokenizer, " " + text)
     else:
         body = text_ids(tokenizer, text)
-    body = body[: len(body) - cut]
+    body = body[: max(0, len(body) - cut)]
+    if not body:
+        return [], 0, 0
     if pooling == "mean":
         return opening + body, len(opening), len(opening + body)
     ids = opening + body + [tokenizer.eos_token_id]
