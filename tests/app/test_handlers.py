@@ -52,7 +52,8 @@ def test_the_strip_says_what_each_token_is_and_sees():
 
 def test_a_span_token_is_explained():
     sentences = masks.draw_mask(TOKENS, "magnet", "1-3", token=2).sentences
-    assert sentences[0] == "Token 2, “sat” (span 1): a span token sees all context, itself and the earlier tokens of its span."
+    sees = "a span token sees all context, itself and the earlier tokens of its span"
+    assert sentences[0] == f"Token 2, “sat” (span 1): {sees}."
     assert sentences[1] == "It sees 0–2, 4–5 (5 of 6)."
     assert sentences[2] == "It is seen by 2–3 (2 of 6)."
 
