@@ -93,8 +93,6 @@ class Loading:
 
 
 def _bundled_tokenizer():
-    from transformers import AutoTokenizer
-
     from magnet_lab import zoo
 
-    return AutoTokenizer.from_pretrained(zoo.resolve("tiny"), split_special_tokens=True)
+    return zoo.load_tokenizer(zoo.resolve("tiny"))

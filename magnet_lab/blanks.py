@@ -82,11 +82,6 @@ class Template:
         )
 
 
-def has_blank(text: str) -> bool:
-    """Whether a text holds a blank that is not escaped."""
-    return any(not match["escape"] for match in _BLANK.finditer(text))
-
-
 def parse(text: str) -> tuple[list[str], list[Blank]]:
     """The segments around the blanks of a text, and the blanks.
 

@@ -139,7 +139,7 @@ def load(
     Raises:
         ModelUnavailable: if it cannot be had or is no decoder with rotary positions.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     source = resolve(name_or_path)
     folder = source if Path(source).is_dir() else _snapshot(source, wanted_as=name_or_path)
@@ -150,13 +150,7 @@ def load(
         model = AutoModelForCausalLM.from_pretrained(
             folder, config=config, dtype=dtype, use_safetensors=True, trust_remote_code=False
         )
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder,
-            split_special_tokens=True,
-            trust_remote_code=False,
-            model_max_length=sys.maxsize,  # lengths are checked where texts are read, with a sentence for the user
-        )
-        return model.to(device).eval(), tokenizer
+        return model.to(device).eval(), load_tokenizer(folder)
     except ModelUnavailable:
         raise
     except Exception as error:  # transformers, tokenizers, safetensors and torch raise a dozen kinds here
@@ -164,6 +158,18 @@ def load(
             "Run `magnet-lab doctor`." if name_or_path in ("tiny", "small") else "Its files may be damaged or too new."
         )
         raise ModelUnavailable(f"{name_or_path} could not be loaded: {_first_line(error)} {mend}") from error
+
+
+def load_tokenizer(folder: "str | Path") -> "PreTrainedTokenizerBase":
+    """The tokenizer in a model's folder, for which `<s>` in a text is text and not a control token."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(
+        folder,
+        split_special_tokens=True,
+        trust_remote_code=False,
+        model_max_length=sys.maxsize,  # lengths are checked where texts are read, with a sentence for the user
+    )
 
 
 def adapter_path(name_or_path: str, adapter: str) -> str | None:

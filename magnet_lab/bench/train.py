@@ -46,15 +46,13 @@ SHAPES = {
 
 def random_lab(shape: str, dtype: torch.dtype, device: torch.device) -> Magnet:
     """A model of a known shape with random weights; the bundled tokenizer serves any vocabulary that is larger."""
-    from transformers import AutoTokenizer
-
     config = LlamaConfig(**SHAPES[shape], max_position_embeddings=4096)
     default = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     with torch.device(device):
         model = LlamaForCausalLM(config)
     torch.set_default_dtype(default)
-    return Magnet(model, AutoTokenizer.from_pretrained(zoo.resolve("tiny"), model_max_length=10**9), name=shape)
+    return Magnet(model, zoo.load_tokenizer(zoo.resolve("tiny")), name=shape)
 
 
 def recipe_for(folder: Path, shape: str, options) -> Recipe:
