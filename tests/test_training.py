@@ -246,3 +246,14 @@ def test_missing_files_are_named(recipe, tmp_path):
     few = dataclasses.replace(recipe, contrast=dataclasses.replace(recipe.contrast, batch=1000))
     with pytest.raises(ValueError, match="a batch of 1000 pairs is asked for, and there are only 40"):
         Trainer(few, tmp_path).step(4)
+
+
+def test_trackers_get_settings_that_they_take(recipe, tmp_path, monkeypatch):
+    """TensorBoard refuses settings within settings: numbers and texts alone."""
+    from accelerate import Accelerator
+
+    given = {}
+    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: given.update(config))
+    Trainer(recipe, tmp_path, tracker="tensorboard")
+    assert given and all(isinstance(value, int | float | str | bool) for value in given.values())
+    assert recipes.parse(given["recipe"]) == recipe

@@ -96,7 +96,8 @@ class Trainer:
             self.pairs = pairs.read(contrast.positives, source, shortest=contrast.shortest, seed=recipe.seed)
         self.sentence_ends = views.sentence_end_tokens(tokenizer) if recipe.spans.sentence_share else None
         if tracker:
-            self.accelerator.init_trackers("magnet_lab", config=dataclasses.asdict(recipe))
+            # As text: TensorBoard takes no settings within settings.
+            self.accelerator.init_trackers("magnet_lab", config={"recipe": dump(recipe)})
 
     def run(self) -> Path:
         """Train to the end, from the last checkpoint where there is one; returns the folder of the adapter."""
