@@ -47,7 +47,7 @@ def test_pairs_from_files(tmp_path):
     assert pairs.read("dropout", path)[0] == ("Lily and Ben ran home.",) * 2
     assert pairs.read("rules", path)[0] == ("Lily and Ben ran home.", "Ben and Lily ran home.")
     (tmp_path / "bad.tsv").write_text("one column\n")
-    with pytest.raises(ValueError, match=r"bad\.tsv, line 1: a pair is two sentences"):
+    with pytest.raises(ValueError, match=r"bad\.tsv, line 1: 2 sentences with tabs"):
         pairs.read("pairs", Corpus([str(tmp_path / "bad.tsv")]))
     with pytest.raises(ValueError, match=r"no file .*gone\.tsv"):
         pairs.read("pairs", Corpus([str(tmp_path / "gone.tsv")]))

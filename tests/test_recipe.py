@@ -23,7 +23,8 @@ def test_what_is_written_is_read():
     recipe = recipes.parse(GOOD)
     assert recipe.optimizer.lr == 3e-5  # which YAML takes for a string
     assert recipe.steps == 40
-    assert [recipe.phase(step).sscl for step in (0, 29, 30, 39)] == [0, 0, 9, 9]
+    assert [recipe.phase(step)[0].sscl for step in (0, 29, 30, 39)] == [0, 0, 9, 9]
+    assert [recipe.phase(step)[1] for step in (0, 29, 30, 39)] == [0, 29, 0, 9]
     with pytest.raises(IndexError):
         recipe.phase(40)
     assert recipes.parse(recipes.dump(recipe)) == recipe
@@ -47,7 +48,7 @@ def test_defaults_are_the_papers():
         (("lr: 3e-5", "lr: fast"), 10, "'fast' is no float"),
         (("  temperature: 0.1", "  temperature: 0"), 8, "temperature 0.0 is not above 0"),
         (("  temperature: 0.1", "  positives: pairs"), 8, "pairs need files"),
-        (("  temperature: 0.1", "  positives: magic"), 8, "positives 'magic' is not one of pairs, rules, dropout"),
+        (("  temperature: 0.1", "  positives: magic"), 8, "positives 'magic' is not one of pairs, triplets, rules, dropout"),
         (("lr: 3e-5", "lr: 0"), 10, "learning rate 0"),
         (("mntp: 1, msg: 1}", "mntp: -1, msg: 1}"), 5, "weight of mntp is -1.0; it cannot be negative"),
         (("steps: 30", "steps: 3.5"), 5, "'3.5' is no int"),

@@ -1,15 +1,15 @@
-"""Pairs of sentences that mean the same, for the contrastive objective."""
+"""Sentences and what means the same, for the contrastive objective."""
 
 from pathlib import Path
 
 import torch
 from tqdm import tqdm
 
-from magnet_lab.data.rows import Corpus, place, texts
+from magnet_lab.data.rows import Corpus, local_file, place, texts
 from magnet_lab.paraphrase import paraphrase, sentences
 
-Pair = tuple[str, str]
-POSITIVES = ("pairs", "rules", "dropout")
+Pair = tuple[str, ...]  # a sentence, what means the same, and perhaps what looks like it and means something else
+POSITIVES = ("pairs", "triplets", "rules", "dropout")
 MOST = 200_000  # sentences kept in memory; more than any run of the paper sees
 
 
@@ -18,20 +18,29 @@ def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0) ->
 
     Args:
         positives: "pairs": the corpus's paths are tab-separated files, a sentence and its paraphrase in their last
-            two columns. "rules": its texts' sentences are paraphrased by rule. "dropout": each is paired with itself;
-            what sets the two apart is the dropout of the forward pass (SimCSE).
+            two columns. "triplets": a third column holds a hard negative, a sentence that shares words with the first
+            and says something else. "rules": the sentences of the corpus's texts are paraphrased by rule. "dropout":
+            each sentence is paired with itself; what sets the two apart is the dropout of the forward pass (SimCSE).
+            Of a tab-separated file, the sentences are its first column.
         shortest: words that a sentence of a text has at least.
 
     Raises:
-        ValueError: for a file that is missing or a line without two columns.
+        ValueError: for a file that is missing or a line with too few columns.
     """
     if positives == "pairs":
-        return [pair for path in corpus.paths for pair in _columns(Path(path))]
-    found: list[Pair] = []
+        return [columns[-2:] for path in corpus.paths for columns in _columns(path, at_least=2)]
+    if positives == "triplets":
+        return [columns[:3] for path in corpus.paths for columns in _columns(path, at_least=3)]
     generator = torch.Generator().manual_seed(seed)
-    for text in tqdm(texts(corpus), desc="reading sentences", unit=" texts", leave=False):
-        for sentence in sentences(text, shortest):
-            found.append((sentence, paraphrase(sentence, generator) if positives == "rules" else sentence))
+
+    def pair(sentence: str) -> Pair:
+        return sentence, paraphrase(sentence, generator) if positives == "rules" else sentence
+
+    tables = [path for path in corpus.paths if path.endswith(".tsv")]
+    found = [pair(columns[0]) for path in tables for columns in _columns(path, at_least=1)]
+    others = Corpus(**vars(corpus) | {"paths": [path for path in corpus.paths if path not in tables]})
+    for text in tqdm(texts(others), desc="reading sentences", unit=" texts", leave=False):
+        found += [pair(sentence) for sentence in sentences(text, shortest)]
         if len(found) >= MOST:
             break
     return found
@@ -48,13 +57,13 @@ def batch(found: list[Pair], step: int, size: int, seed: int) -> list[Pair]:
     return [found[place(step * size + offset, len(found), seed)] for offset in range(size)]
 
 
-def _columns(path: Path) -> list[Pair]:
-    if not path.is_file():
-        raise ValueError(f"there is no file {str(path)!r} of pairs")
-    pairs = []
+def _columns(name: str, at_least: int) -> list[Pair]:
+    path, lines = local_file(name), []
+    if path is None:
+        raise ValueError(f"there is no file {name!r} of pairs")
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        columns = [column.strip() for column in line.split("\t")]
-        if len(columns) < 2 or not all(columns[-2:]):
-            raise ValueError(f"{path}, line {number}: a pair is two sentences with a tab between them")
-        pairs.append((columns[-2], columns[-1]))
-    return pairs
+        columns = tuple(column.strip() for column in line.split("\t"))
+        if len(columns) < at_least or not all(columns[:at_least]) or not all(columns[-at_least:]):
+            raise ValueError(f"{name}, line {number}: {at_least} sentences with tabs between them are wanted here")
+        lines.append(columns)
+    return lines

@@ -18,6 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from magnet_lab import zoo
 from magnet_lab.decoder import start_ids
 
+TEXTS = Path(__file__).parent.parent / "texts"  # those that come with the project
 PADDING = -1  # in the file, where no token of any tokenizer is negative
 
 
@@ -26,7 +27,8 @@ class Corpus:
     """Texts to train on.
 
     Attributes:
-        paths: files (.txt: a text a line; .jsonl, .parquet: a column of texts), or the id of a dataset on the hub.
+        paths: files (.txt: a text a line; .jsonl, .parquet: a column of texts), the project's own (stories.txt), or
+            the id of a dataset on the hub.
         column: name of the texts' column.
         config, split: of a dataset on the hub.
         pack: join texts, an end-of-text token between them, and cut them into rows of full length; else a text a row.
@@ -39,28 +41,34 @@ class Corpus:
     pack: bool = True
 
 
+def local_file(name: str) -> Path | None:
+    """A file by its path, or one of the project's own texts by its name; None if there is neither."""
+    return next((path for path in (Path(name), TEXTS / name) if path.is_file()), None)
+
+
 def texts(corpus: Corpus) -> Iterator[str]:
     """The texts of a corpus, one after the other, read as they are needed.
 
     Raises:
         ValueError: if a file is missing or of a kind that is not read.
     """
-    for path in map(Path, corpus.paths):
-        if path.suffix == ".txt" and path.is_file():
+    for name in corpus.paths:
+        path = local_file(name)
+        if path is None and Path(name).suffix in (".txt", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
+            raise ValueError(f"there is no file {name!r} to train on")
+        if path is not None and path.suffix == ".txt":
             with path.open(encoding="utf-8") as lines:
                 yield from (line.strip() for line in lines if line.strip())
-        elif path.suffix == ".jsonl" and path.is_file():
+        elif path is not None and path.suffix == ".jsonl":
             with path.open(encoding="utf-8") as lines:
                 yield from (_column(json.loads(line), corpus.column, path) for line in lines)
-        elif path.suffix in (".txt", ".jsonl", ".json", ".parquet", ".csv", ".tsv") and not path.is_file():
-            raise ValueError(f"there is no file {str(path)!r} to train on")
         else:
-            yield from _dataset(path, corpus)
+            yield from _dataset(path or Path(name), corpus)
 
 
 def rows(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, length: int) -> "Rows":
     """The rows of a corpus, tokenized now or taken from an earlier run's file in the cache folder."""
-    files = [(path, os.path.getmtime(path), os.path.getsize(path)) for path in corpus.paths if os.path.isfile(path)]
+    files = [(str(path), path.stat().st_mtime, path.stat().st_size) for path in map(local_file, corpus.paths) if path]
     key = json.dumps([vars(corpus), files, length, tokenizer.get_vocab()], sort_keys=True)
     folder = zoo.cache_folder() / "rows"
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.npy"
@@ -80,14 +88,14 @@ class Rows:
         return len(self.array)
 
     def batch(self, step: int, size: int, seed: int) -> tuple[LongTensor, LongTensor]:
-        """The rows of a step and where their tokens are, `(size, length)` each.
+        """The rows of a step and where their tokens are, `(size, longest)` each: no wider than their longest row.
 
         A run that is continued needs only the number of its step to find its place.
         """
         places = [place(step * size + offset, len(self.array), seed) for offset in range(size)]
         ids = torch.from_numpy(self.array[places].astype(np.int64))
-        tokens = (ids != PADDING).long()
-        return ids.clamp(min=0), tokens
+        ids = ids[:, : int((ids != PADDING).sum(dim=1).max())]
+        return ids.clamp(min=0), (ids != PADDING).long()
 
 
 def place(draw: int, count: int, seed: int) -> int:

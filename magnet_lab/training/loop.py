@@ -8,7 +8,10 @@ Each loss is divided by the number of its targets in the *whole* batch before it
 and processes therefore change nothing but the order of a sum.
 """
 
+import contextlib
+import copy
 import dataclasses
+import itertools
 import json
 import math
 import time
@@ -28,10 +31,11 @@ from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import hidden_states, pad, vocabulary_scores
 from magnet_lab.model import Magnet, best_device
 from magnet_lab.objectives import ProjectionHead, info_nce, mntp_loss, msg_loss, mtp_loss
-from magnet_lab.training import checkpoint
-from magnet_lab.training.recipe import Phase, Recipe, dump
+from magnet_lab.training import checkpoint, scratch
+from magnet_lab.training.recipe import Optimizer, Phase, Recipe, dump
 
 LOSSES = {"mntp": mntp_loss, "msg": msg_loss, "mtp": mtp_loss}
+GROUP = 32  # sentences in one forward pass
 
 
 class Trainer:
@@ -52,40 +56,39 @@ class Trainer:
             log_with=tracker,
             project_dir=str(self.out),
         )
-        self.lab = lab or Magnet.from_pretrained(
-            recipe.model,
-            adapter=None,
-            device=self.accelerator.device,
-            dtype=torch.bfloat16 if half else torch.float32,
-        )
-        torch.manual_seed(recipe.seed)  # of the adapter's first weights
-        self.adapter = get_peft_model(
-            self.lab.model,
-            LoraConfig(
-                r=recipe.lora.r,
-                lora_alpha=recipe.lora.alpha,
-                lora_dropout=recipe.lora.dropout,
-                target_modules="all-linear",  # of the decoder's blocks; the head over the vocabulary is left out
-                task_type="CAUSAL_LM",
-            ),
-        )
+        torch.manual_seed(recipe.seed)  # of the first weights
+        self.lab = lab or self._base(torch.bfloat16 if half and recipe.lora else torch.float32)
+        self.trained = self.lab.model
+        if recipe.lora is not None:
+            self.trained = get_peft_model(
+                self.lab.model,
+                LoraConfig(
+                    r=recipe.lora.r,
+                    lora_alpha=recipe.lora.alpha,
+                    lora_dropout=recipe.lora.dropout,
+                    target_modules="all-linear",  # of the decoder's blocks; the head over the vocabulary is left out
+                    task_type="CAUSAL_LM",
+                ),
+            )
         if recipe.activation_checkpointing:
             self.lab.model.gradient_checkpointing_enable({"use_reentrant": False})
             self.lab.model.enable_input_require_grads()
+        self.tokens = 0  # of the last step
         self.head = None
         if recipe.contrast is not None and recipe.contrast.projection:
             self.head = ProjectionHead(self.lab.model.config.get_text_config().hidden_size).to(self.accelerator.device)
-        named = {name: parameter for name, parameter in self.adapter.named_parameters() if parameter.requires_grad}
+        named = {name: parameter for name, parameter in self.trained.named_parameters() if parameter.requires_grad}
         if self.head is not None:
             named |= {f"head.{name}": parameter for name, parameter in self.head.named_parameters()}
         self.parameters = named
         settings = recipe.optimizer
+        vectors = [parameter for parameter in named.values() if parameter.ndim < 2]  # norms and biases: not decayed
+        matrices = [parameter for parameter in named.values() if parameter.ndim >= 2]
         self.optimizer = torch.optim.AdamW(
-            named.values(),
+            [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
             lr=settings.lr,
             betas=tuple(settings.betas),
             eps=settings.eps,
-            weight_decay=settings.weight_decay,
         )
         tokenizer = self.lab.tokenizer
         self.rows = rows.rows(recipe.corpus, tokenizer, recipe.length)
@@ -99,20 +102,31 @@ class Trainer:
             # As text: TensorBoard takes no settings within settings.
             self.accelerator.init_trackers("magnet_lab", config={"recipe": dump(recipe)})
 
+    def _base(self, dtype: torch.dtype) -> Magnet:
+        """The model that training starts from."""
+        recipe = self.recipe
+        if recipe.scratch is None:
+            return Magnet.from_pretrained(recipe.model, adapter=None, device=self.accelerator.device, dtype=dtype)
+        with self.accelerator.main_process_first():
+            tokenizer = scratch.tokenizer(recipe.corpus, recipe.scratch, self.out)
+        return Magnet(scratch.model(recipe.scratch, tokenizer).to(self.accelerator.device), tokenizer)
+
     def run(self) -> Path:
-        """Train to the end, from the last checkpoint where there is one; returns the folder of the adapter."""
+        """Train to the end, from the last checkpoint where there is one; returns the folder of the result."""
         recipe, step = self.recipe, 0
+        save = save_adapter if recipe.lora else save_model
         if found := checkpoint.latest(self.out):
             step = checkpoint.restore(found, dump(recipe), self.parameters, self.optimizer)
         progress = tqdm(
             total=recipe.steps, initial=step, disable=not self.accelerator.is_main_process, unit="step", smoothing=0.1
         )
+        ends = list(itertools.accumulate(phase.steps for phase in recipe.phases))
         with progress:
             while step < recipe.steps:
                 start = time.perf_counter()
                 losses = self.step(step)
                 step += 1
-                speed = recipe.batch * recipe.length / (time.perf_counter() - start)
+                speed = self.tokens / (time.perf_counter() - start)
                 progress.update()
                 progress.set_postfix({name: f"{loss:.3f}" for name, loss in losses.items()} | {"tok/s": f"{speed:.0f}"})
                 self._record(step, losses, speed)
@@ -120,16 +134,18 @@ class Trainer:
                     self._show_samples(step)
                 if step % recipe.save_every == 0 or step == recipe.steps:
                     self._on_main(checkpoint.save, self.out, step, dump(recipe), self.parameters, self.optimizer)
-        self._on_main(save_adapter, self.out, recipe, self.adapter)
+                if step in ends[:-1]:  # the adapter as this phase leaves it: LLM2Vec's after MNTP, for one
+                    self._on_main(save, self.out / f"phase-{ends.index(step) + 1}", recipe, self.trained)
+        self._on_main(save, self.out, recipe, self.trained)
         self.accelerator.end_training()
         return self.out
 
     def step(self, number: int) -> dict[str, float]:
         """One optimizer step, counted from 0; returns the losses (nats) before it."""
-        phase = self.recipe.phase(number)
+        phase, place = self.recipe.phase(number)
         torch.manual_seed(_mix(self.recipe.seed, number))  # dropout
-        self.adapter.train()
-        losses = {}
+        self.trained.train()
+        losses, self.tokens = {}, 0
         if phase.mntp or phase.msg or phase.mtp:
             losses |= self._masked_and_missing(number, phase)
         if phase.sscl:
@@ -141,16 +157,17 @@ class Trainer:
         if settings.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters.values(), settings.clip)
         for group in self.optimizer.param_groups:
-            group["lr"] = settings.lr * course(number, self.recipe)
+            group["lr"] = settings.lr * course(place, phase.steps, settings)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.adapter.eval()
+        self.trained.eval()
         return losses
 
     def _masked_and_missing(self, number: int, phase: Phase) -> dict[str, float]:
         """MNTP and MSG (and MTP) from one forward pass; adds their gradients, returns their values."""
         recipe = self.recipe
         input_ids, tokens = self.rows.batch(number, recipe.batch, recipe.seed)
+        self.tokens += int(tokens.sum())
         made = self.views(input_ids, tokens, number)
         labels = {"mntp": made.mntp_labels, "msg": made.msg_labels}
         if phase.mtp:
@@ -160,13 +177,17 @@ class Trainer:
         if recipe.averaging == "printed":  # Equation 2 divides by N·L, Equation 4 by N alone
             targets = {name: len(input_ids) if name == "msg" else input_ids.numel() for name in targets}
         values = dict.fromkeys(weights, 0.0)
-        mine = torch.arange(recipe.batch)[self.accelerator.process_index :: self.accelerator.num_processes]
+        by_length = tokens.sum(dim=1).argsort(stable=True)  # so that little of a micro-batch is padding
+        mine = by_length[self.accelerator.process_index :: self.accelerator.num_processes]
         for part in mine.split(recipe.micro_batch or recipe.batch):
+            longest = int(tokens[part].sum(dim=1).max())
+
+            def here(tensor: Tensor, part=part, longest=longest) -> Tensor:
+                return tensor[part, :longest].to(self.lab.device)
+
             with self.accelerator.autocast():
-                part_labels = {name: labels[name][part].to(self.lab.device) for name in weights}
-                states = hidden_states(
-                    self.lab.model, made.input_ids[part].to(self.lab.device), made.span_ids[part].to(self.lab.device)
-                )
+                part_labels = {name: here(labels[name]) for name in weights}
+                states = hidden_states(self.lab.model, here(made.input_ids), here(made.span_ids))
                 # The head over the vocabulary is the widest matrix of all: only where there is something to predict.
                 asked = torch.stack([label != views.NO_LABEL for label in part_labels.values()]).any(dim=0)
                 scores = vocabulary_scores(self.lab.model, states[asked])
@@ -200,45 +221,49 @@ class Trainer:
         """SSCL over the whole batch's pairs; adds its gradient, returns its value.
 
         The loss needs all vectors at once, and its gradient all activations. So the vectors are made first, the loss
-        is differentiated with respect to them, and each chunk takes its vectors' gradient from there. Where a chunk is
-        not all there is, it is run a second time for that (GradCache); dropout falls alike in both runs.
+        is differentiated with respect to them, and each group of sentences takes its vectors' gradient from there.
+        Where memory does not hold the activations of all groups, each is run a second time for that (GradCache);
+        dropout falls alike in both runs.
         """
         contrast, processes = self.recipe.contrast, self.accelerator.num_processes
         batch = pairs.batch(self.pairs, number, contrast.batch, self.recipe.seed)
         mine = batch[self.accelerator.process_index :: processes]
-        texts = [first for first, _ in mine] + [second for _, second in mine]
-        size = contrast.chunk or len(texts)
-        chunks = [texts[start : start + size] for start in range(0, len(texts), size)]
+        columns = list(zip(*mine, strict=True))  # sentences, what means the same and perhaps hard negatives
+        made = [self._contrast_ids(text) for column in columns for text in column]
+        self.tokens += processes * sum(len(ids) for ids, _, _ in made)
+        # Sentences of like length stand together, so that little of a pass is padding.
+        order = torch.tensor([len(ids) for ids, _, _ in made]).argsort()
+        groups = order.split(contrast.chunk or GROUP)
 
         def vectors(index: int) -> Tensor:
             torch.manual_seed(_mix(self.recipe.seed, number, index, self.accelerator.process_index))
-            return self.sentence_vectors(chunks[index])
+            return self.sentence_vectors([made[place] for place in groups[index].tolist()])
 
-        with torch.set_grad_enabled(len(chunks) == 1):
-            made = [vectors(index) for index in range(len(chunks))]
-        own = torch.cat(made).detach()
+        with torch.set_grad_enabled(not contrast.chunk):
+            kept = [vectors(index) for index in range(len(groups))]
+        own = torch.cat(kept).detach()[order.argsort()]
         everyone = self.accelerator.gather(own).requires_grad_()
-        of_process = everyone.view(processes, 2, len(mine), -1)
-        anchors, candidates = of_process[:, 0].flatten(0, 1), of_process[:, 1].flatten(0, 1)
-        loss = info_nce(anchors, candidates, temperature=contrast.temperature)
+        anchors, *others = everyone.view(processes, len(columns), len(mine), -1).transpose(0, 1).flatten(1, 2)
+        loss = info_nce(anchors, torch.cat(others), temperature=contrast.temperature)
         (gradient,) = torch.autograd.grad(weight * loss, everyone)
         gradient = gradient.view(processes, len(own), -1)[self.accelerator.process_index]
-        for index, part in enumerate(gradient.split(size)):
-            (made[index] if len(chunks) == 1 else vectors(index)).backward(part)
+        for index, group in enumerate(groups):
+            (vectors(index) if contrast.chunk else kept[index]).backward(gradient[group])
         return float(loss.detach())
 
-    def sentence_vectors(self, texts: list[str]) -> Tensor:
-        """Vectors of sentences as `encode` makes them, through the projection head, with gradient: `(n, hidden)`."""
-        contrast, made = self.recipe.contrast, []
-        for text in texts:
-            ids = encoding.sentence_ids(self.lab.tokenizer, text, encoding.DEFAULT_INSTRUCTION, contrast.pooling)
-            if (cut := len(ids[0]) - contrast.length) > 0:
-                ids = encoding.sentence_ids(
-                    self.lab.tokenizer, text, encoding.DEFAULT_INSTRUCTION, contrast.pooling, cut=cut
-                )
-            made.append(ids)
+    def _contrast_ids(self, text: str) -> tuple[list[int], int, int]:
+        """A sentence's ids as `encode` makes them, cut to the recipe's length, and where its vector is read."""
+        contrast = self.recipe.contrast
+        options = (self.lab.tokenizer, text, encoding.DEFAULT_INSTRUCTION, contrast.pooling)
+        ids, start, stop = encoding.sentence_ids(*options)
+        if (cut := len(ids) - contrast.length) > 0:
+            ids, start, stop = encoding.sentence_ids(*options, cut=cut)
+        return ids, start, stop
+
+    def sentence_vectors(self, made: list[tuple[list[int], int, int]]) -> Tensor:
+        """Vectors of sentences, from `_contrast_ids`, through the projection head, with gradient: `(n, hidden)`."""
         input_ids, tokens = (tensor.to(self.lab.device) for tensor in pad([ids for ids, _, _ in made]))
-        with self.accelerator.autocast():
+        with self.accelerator.autocast(), attention_dropout(self.lab.model, self.recipe.contrast.attention_dropout):
             states = hidden_states(self.lab.model, input_ids, bidirectional(tokens)).float()
         pooled = torch.stack([row[start:stop].mean(dim=0) for row, (_, start, stop) in zip(states, made, strict=True)])
         return pooled if self.head is None else self.head(pooled)
@@ -256,7 +281,8 @@ class Trainer:
     def _show_samples(self, step: int) -> None:
         for text in self.recipe.samples:
             if self.accelerator.is_main_process:
-                tqdm.write(f"{step}: {self.lab.infill(text).text}")
+                made = self.lab.infill(text).text if "[blank" in text else text + self.lab.generate(text)
+                tqdm.write(f"{step}: {made}")
 
     def _on_main(self, do, *arguments) -> None:
         """Done by one process; the others wait for it."""
@@ -265,14 +291,28 @@ class Trainer:
         self.accelerator.wait_for_everyone()
 
 
-def course(step: int, recipe: Recipe) -> float:
-    """The share of the learning rate at a step, counted from 0: up over the warm-up, then as the schedule says."""
-    settings = recipe.optimizer
+@contextlib.contextmanager
+def attention_dropout(model, share: float):
+    """Dropout of the attention's weights while this lasts: the noise that sets two views of a sentence apart."""
+    layers = [module for module in model.modules() if hasattr(module, "attention_dropout")]
+    before = [layer.attention_dropout for layer in layers]
+    for layer in layers:
+        layer.attention_dropout = share or layer.attention_dropout
+    try:
+        yield
+    finally:
+        for layer, value in zip(layers, before, strict=True):
+            layer.attention_dropout = value
+
+
+def course(step: int, steps: int, settings: Optimizer) -> float:
+    """The share of the learning rate at a step of a phase, counted from 0: up, then level, then down."""
     if step < settings.warmup:
         return (step + 1) / settings.warmup
-    if settings.schedule == "constant":
+    start = max(settings.warmup, steps - round(steps * settings.decay))  # of the fall
+    if settings.schedule == "constant" or step < start:
         return 1.0
-    done = (step - settings.warmup) / max(1, recipe.steps - settings.warmup)
+    done = (step - start) / (steps - start)
     return 1 - done if settings.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
 
 
@@ -285,11 +325,22 @@ def save_adapter(out: Path, recipe: Recipe, adapter) -> None:
     }
     adapter.peft_config["default"].base_model_name_or_path = recipe.model
     adapter.save_pretrained(out, state_dict=state, save_embedding_layers=False)
+    _describe(out, recipe)
+    (out / "adapter_model.safetensors").chmod(0o644)  # safetensors writes for the owner alone
+
+
+def save_model(out: Path, recipe: Recipe, model) -> None:
+    """The result where every weight was trained: the model in bfloat16, and how it was made."""
+    copy.deepcopy(model).to(torch.bfloat16).save_pretrained(out)
+    _describe(out, recipe)
+    (out / "model.safetensors").chmod(0o644)
+
+
+def _describe(out: Path, recipe: Recipe) -> None:
     packages = ("torch", "transformers", "peft", "magnet-lab")
     made = {"recipe": dataclasses.asdict(recipe), "versions": {package: version(package) for package in packages}}
     (out / "magnet_config.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     (out / "README.md").write_text(_card(recipe, made["versions"]), encoding="utf-8")
-    (out / "adapter_model.safetensors").chmod(0o644)  # safetensors writes for the owner alone
 
 
 def _card(recipe: Recipe, versions: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ import yaml
 
 from magnet_lab.data.pairs import POSITIVES
 from magnet_lab.data.rows import Corpus
+from magnet_lab.training.scratch import Architecture
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 
@@ -75,9 +76,11 @@ class Contrast:
         positives, shortest: see `data.pairs.read`.
         paths: files of pairs, or texts in place of the corpus's own.
         batch, length: pairs in a batch, and tokens of a sentence with its prompt.
-        chunk: sentences in one forward pass; smaller ones save memory, not a bit of the gradient changes.
+        chunk: sentences whose activations are kept at a time; all by default. Smaller ones save memory at the price of
+            a second forward pass; the gradient stays the same.
         pooling: "last" or "mean", see `encoding.encode`.
         projection: put a projection head between the vector and the loss.
+        attention_dropout: of the attention's weights, for "dropout" positives (LLM2Vec's is 0.3).
     """
 
     positives: str = "rules"
@@ -89,11 +92,13 @@ class Contrast:
     temperature: float = 0.1
     pooling: str = "last"
     projection: bool = True
+    attention_dropout: float = 0.0
 
     def __post_init__(self):
         known = ", ".join(POSITIVES)
         _need(self.positives in POSITIVES, "positives", f"positives {self.positives!r} is not one of {known}")
-        _need(self.positives != "pairs" or bool(self.paths), "positives paths", "pairs need files: name them in paths")
+        named = self.positives not in ("pairs", "triplets") or bool(self.paths)
+        _need(named, "positives paths", f"{self.positives} need files: name them in paths")
         _need(self.batch >= 2, "batch", f"a batch of {self.batch} has no negatives; it needs at least 2")
         _need(self.temperature > 0, "temperature", f"temperature {self.temperature} is not above 0")
         _need(self.pooling in ("last", "mean"), "pooling", f"pooling {self.pooling!r}: last or mean")
@@ -110,11 +115,18 @@ class Lora:
 
 @dataclass
 class Optimizer:
-    """AdamW, with a linear warm-up and then a constant, linear or cosine course."""
+    """AdamW; in every phase a linear warm-up and then a constant, linear or cosine course.
+
+    Attributes:
+        warmup: steps.
+        decay: share of a phase, at its end, over which a linear or cosine course falls to zero; until then the rate is
+            constant.
+    """
 
     lr: float = 3e-5
     warmup: int = 0
     schedule: str = "constant"
+    decay: float = 1.0
     betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
     eps: float = 1e-8
     weight_decay: float = 0.0
@@ -122,6 +134,7 @@ class Optimizer:
 
     def __post_init__(self):
         _need(self.lr > 0, "lr", f"learning rate {self.lr} is not above 0")
+        _need(0 < self.decay <= 1, "decay", f"decay {self.decay} is not a share above 0, up to 1")
         _need(
             self.schedule in ("constant", "linear", "cosine"),
             "schedule",
@@ -135,14 +148,15 @@ class Recipe:
 
     Attributes:
         model: what `Magnet.from_pretrained` takes.
-        attention: "magnet", or "bidirectional" with no spans, as LLM2Vec trains.
+        scratch: train a new model of this shape instead, with a tokenizer of the corpus's own.
+        lora: null to train every weight.
         batch, length: rows of a batch and tokens of a row, for MNTP and MSG.
         micro_batch: rows in one forward pass; the gradient is that of the whole batch all the same.
         activation_checkpointing: run every block a second time in the backward pass instead of keeping what is inside
             it: a third more work for a fraction of the memory, so only where memory asks for it.
         averaging: "targets": each loss a mean over its own targets; "printed": as Equations 2 and 4 stand in the
             paper, MNTP divided by batch times length and MSG by the batch alone.
-        precision: "float32", or "bfloat16" for base weights and arithmetic; the adapter itself stays in float32.
+        precision: "float32", or "bfloat16" for arithmetic and frozen weights; what is trained stays in float32.
     """
 
     model: str
@@ -150,7 +164,8 @@ class Recipe:
     phases: list[Phase]
     spans: Spans = field(default_factory=Spans)
     contrast: Contrast | None = None
-    lora: Lora = field(default_factory=Lora)
+    lora: Lora | None = field(default_factory=Lora)
+    scratch: Architecture | None = None
     optimizer: Optimizer = field(default_factory=Optimizer)
     batch: int = 32
     length: int = 512
@@ -174,7 +189,7 @@ class Recipe:
             f"a span of at least {self.spans.shortest} tokens does not fit half a row of {self.length}",
         )
         _need(
-            self.spans.longest < self.length,
+            self.spans.longest < self.length or not self.spans.at_most or self.spans.causal_share == 1,
             "spans length",
             f"spans of up to {self.spans.longest} tokens are longer than a row of {self.length}",
         )
@@ -184,6 +199,8 @@ class Recipe:
         )
         known = ("float32", "bfloat16")
         _need(self.precision in known, "precision", f"precision {self.precision!r} is not one of {', '.join(known)}")
+        whole = self.scratch is None or self.lora is None
+        _need(whole, "lora scratch", "a model from scratch has nothing for LoRA to adapt: say lora: null")
         contrastive = any(phase.sscl for phase in self.phases)
         _need(
             not contrastive or self.contrast is not None, "phases", "a phase weighs sscl; say on what, with contrast:"
@@ -193,11 +210,11 @@ class Recipe:
     def steps(self) -> int:
         return sum(phase.steps for phase in self.phases)
 
-    def phase(self, step: int) -> Phase:
-        """The phase that a step, counted from 0, belongs to."""
+    def phase(self, step: int) -> tuple[Phase, int]:
+        """The phase that a step, counted from 0, belongs to, and the step's number in it."""
         for phase in self.phases:
             if step < phase.steps:
-                return phase
+                return phase, step
             step -= phase.steps
         raise IndexError(f"the recipe ends after {self.steps} steps")
 
