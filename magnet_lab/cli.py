@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from magnet_lab import __version__
-from magnet_lab.training.__main__ import add_arguments
+from magnet_lab.training import __main__ as training
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--max-new-tokens", type=int, default=50, metavar="N", help="at most so many (%(default)s)")
     _add_sampling(generate)
 
-    add_arguments(command(_train, "train", "train an adapter by a recipe"))
+    training.add_arguments(command(_train, "train", "train an adapter by a recipe"))
     command(_models, "models", "list the models: where they are and what they come with")
     command(_doctor, "doctor", "check the installation, and say how to mend it")
 
@@ -208,10 +208,8 @@ def _models(options) -> None:
 
 
 def _train(options) -> None:
-    from magnet_lab.training.__main__ import run
-
     _quiet()
-    run(options)
+    training.run(options)
 
 
 def _doctor(options) -> int:

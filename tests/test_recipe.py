@@ -48,7 +48,11 @@ def test_defaults_are_the_papers():
         (("lr: 3e-5", "lr: fast"), 10, "'fast' is no float"),
         (("  temperature: 0.1", "  temperature: 0"), 8, "temperature 0.0 is not above 0"),
         (("  temperature: 0.1", "  positives: pairs"), 8, "pairs need files"),
-        (("  temperature: 0.1", "  positives: magic"), 8, "positives 'magic' is not one of pairs, triplets, rules, dropout"),
+        (
+            ("  temperature: 0.1", "  positives: magic"),
+            8,
+            "positives 'magic' is not one of pairs, triplets, rules, dropout",
+        ),
         (("lr: 3e-5", "lr: 0"), 10, "learning rate 0"),
         (("mntp: 1, msg: 1}", "mntp: -1, msg: 1}"), 5, "weight of mntp is -1.0; it cannot be negative"),
         (("steps: 30", "steps: 3.5"), 5, "'3.5' is no int"),

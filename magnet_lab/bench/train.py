@@ -21,32 +21,13 @@ from magnet_lab.data.rows import Corpus
 from magnet_lab.model import best_device
 from magnet_lab.objectives import mntp_loss
 from magnet_lab.training.loop import Trainer
+from magnet_lab.training.plan import SHAPES
 from magnet_lab.training.recipe import Contrast, Phase, Recipe, Spans
-
-SHAPES = {
-    "llama-2-7b": {
-        "vocab_size": 32_000,
-        "hidden_size": 4096,
-        "intermediate_size": 11_008,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 32,
-    },
-    "small": {
-        "vocab_size": 49_152,
-        "hidden_size": 576,
-        "intermediate_size": 1536,
-        "num_hidden_layers": 30,
-        "num_attention_heads": 9,
-        "num_key_value_heads": 3,
-        "tie_word_embeddings": True,
-    },
-}
 
 
 def random_lab(shape: str, dtype: torch.dtype, device: torch.device) -> Magnet:
     """A model of a known shape with random weights; the bundled tokenizer serves any vocabulary that is larger."""
-    config = LlamaConfig(**SHAPES[shape], max_position_embeddings=4096)
+    config = LlamaConfig(**SHAPES[shape])
     default = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     with torch.device(device):

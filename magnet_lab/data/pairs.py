@@ -1,7 +1,5 @@
 """Sentences and what means the same, for the contrastive objective."""
 
-from pathlib import Path
-
 import torch
 from tqdm import tqdm
 
@@ -10,11 +8,10 @@ from magnet_lab.paraphrase import paraphrase, sentences
 
 Pair = tuple[str, ...]  # a sentence, what means the same, and perhaps what looks like it and means something else
 POSITIVES = ("pairs", "triplets", "rules", "dropout")
-MOST = 200_000  # sentences kept in memory; more than any run of the paper sees
 
 
-def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0) -> list[Pair]:
-    """All pairs of a run, in memory.
+def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0, most: int = 200_000) -> list[Pair]:
+    """The pairs of a run, in memory.
 
     Args:
         positives: "pairs": the corpus's paths are tab-separated files, a sentence and its paraphrase in their last
@@ -23,6 +20,7 @@ def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0) ->
             each sentence is paired with itself; what sets the two apart is the dropout of the forward pass (SimCSE).
             Of a tab-separated file, the sentences are its first column.
         shortest: words that a sentence of a text has at least.
+        most: read no more sentences of texts than this; the default is more than any run of the paper sees.
 
     Raises:
         ValueError: for a file that is missing or a line with too few columns.
@@ -41,7 +39,7 @@ def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0) ->
     others = Corpus(**vars(corpus) | {"paths": [path for path in corpus.paths if path not in tables]})
     for text in tqdm(texts(others), desc="reading sentences", unit=" texts", leave=False):
         found += [pair(sentence) for sentence in sentences(text, shortest)]
-        if len(found) >= MOST:
+        if len(found) >= most:
             break
     return found
 

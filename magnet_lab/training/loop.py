@@ -32,7 +32,7 @@ from magnet_lab.decoder import hidden_states, pad, vocabulary_scores
 from magnet_lab.model import Magnet, best_device
 from magnet_lab.objectives import ProjectionHead, info_nce, mntp_loss, msg_loss, mtp_loss
 from magnet_lab.training import checkpoint, scratch
-from magnet_lab.training.recipe import Optimizer, Phase, Recipe, dump
+from magnet_lab.training.recipe import Lora, Optimizer, Phase, Recipe, dump
 
 LOSSES = {"mntp": mntp_loss, "msg": msg_loss, "mtp": mtp_loss}
 GROUP = 32  # sentences in one forward pass
@@ -60,16 +60,7 @@ class Trainer:
         self.lab = lab or self._base(torch.bfloat16 if half and recipe.lora else torch.float32)
         self.trained = self.lab.model
         if recipe.lora is not None:
-            self.trained = get_peft_model(
-                self.lab.model,
-                LoraConfig(
-                    r=recipe.lora.r,
-                    lora_alpha=recipe.lora.alpha,
-                    lora_dropout=recipe.lora.dropout,
-                    target_modules="all-linear",  # of the decoder's blocks; the head over the vocabulary is left out
-                    task_type="CAUSAL_LM",
-                ),
-            )
+            self.trained = get_peft_model(self.lab.model, lora_config(recipe.lora))
         if recipe.activation_checkpointing:
             self.lab.model.gradient_checkpointing_enable({"use_reentrant": False})
             self.lab.model.enable_input_require_grads()
@@ -289,6 +280,17 @@ class Trainer:
         if self.accelerator.is_main_process:
             do(*arguments)
         self.accelerator.wait_for_everyone()
+
+
+def lora_config(lora: Lora) -> LoraConfig:
+    """As PEFT takes it."""
+    return LoraConfig(
+        r=lora.r,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules="all-linear",  # of the decoder's blocks; the head over the vocabulary is left out
+        task_type="CAUSAL_LM",
+    )
 
 
 @contextlib.contextmanager

@@ -219,8 +219,13 @@ class Recipe:
         raise IndexError(f"the recipe ends after {self.steps} steps")
 
 
-def load(name_or_path: str) -> Recipe:
+def load(name_or_path: str, *, like: str | None = None) -> Recipe:
     """A recipe of the project by its name, or a YAML file.
+
+    A file may begin with `like: NAME`: what it does not say is then as in that recipe.
+
+    Args:
+        like: another recipe to stand behind it than the one that the file names.
 
     Raises:
         RecipeError: for a name that is none, and for a mistake in the file, with its line.
@@ -230,7 +235,7 @@ def load(name_or_path: str) -> Recipe:
         path = Path(name_or_path)
     if not path.is_file():
         raise RecipeError(f"there is no recipe {name_or_path!r}: give a YAML file or one of {', '.join(names())}")
-    return parse(path.read_text(encoding="utf-8"), str(path.name))
+    return parse(path.read_text(encoding="utf-8"), path.name, like=like)
 
 
 def names() -> list[str]:
@@ -238,8 +243,8 @@ def names() -> list[str]:
     return sorted(path.stem for path in RECIPES.glob("*.yaml"))
 
 
-def parse(text: str, source: str = "recipe") -> Recipe:
-    """A recipe from YAML; errors as `load`."""
+def parse(text: str, source: str = "recipe", *, like: str | None = None) -> Recipe:
+    """A recipe from YAML; `like` and errors as in `load`."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -247,7 +252,11 @@ def parse(text: str, source: str = "recipe") -> Recipe:
         raise RecipeError(f"{source}, line {line}: this is no YAML: {error.problem}") from None
     if node is None:
         raise RecipeError(f"{source} is empty")
-    return _build(Recipe, node, source)
+    if isinstance(node, yaml.MappingNode) and node.value and node.value[0][0].value == "like":
+        like = like or _build(str, node.value.pop(0)[1], source)
+    elif like:
+        raise RecipeError(f"{source} is whole in itself: it names no recipe that it is like")
+    return _build(Recipe, node, source, load(like) if like else None)
 
 
 def dump(recipe: Recipe) -> str:
@@ -255,8 +264,8 @@ def dump(recipe: Recipe) -> str:
     return yaml.safe_dump(dataclasses.asdict(recipe), sort_keys=False, allow_unicode=True)
 
 
-def _build(kind, node, source: str):
-    """A value of a type from a YAML node, checked."""
+def _build(kind, node, source: str, other=None):
+    """A value of a type from a YAML node, checked; `other`: the value that stands behind this one, if there is any."""
     where = f"{source}, line {node.start_mark.line + 1}"
     if isinstance(kind, types.UnionType):  # X | None
         if node.tag == "tag:yaml.org,2002:null":
@@ -267,7 +276,7 @@ def _build(kind, node, source: str):
             raise RecipeError(f"{where}: a list is wanted here, its items each after a dash")
         return [_build(typing.get_args(kind)[0], item, source) for item in node.value]
     if dataclasses.is_dataclass(kind):
-        return _build_dataclass(kind, node, source, where)
+        return _build_dataclass(kind, node, source, where, other)
     if not isinstance(node, yaml.ScalarNode):
         raise RecipeError(f"{where}: a single value is wanted here")
     value = yaml.SafeLoader("").construct_object(node)
@@ -281,7 +290,7 @@ def _build(kind, node, source: str):
     raise RecipeError(f"{where}: {node.value!r} is no {kind.__name__}")
 
 
-def _build_dataclass(kind, node, source: str, where: str):
+def _build_dataclass(kind, node, source: str, where: str, other):
     if not isinstance(node, yaml.MappingNode):
         raise RecipeError(f"{where}: a mapping with the keys of {kind.__name__} is wanted here")
     fields = {field.name: field for field in dataclasses.fields(kind)}
@@ -295,7 +304,9 @@ def _build_dataclass(kind, node, source: str, where: str):
             raise RecipeError(f"{source}, line {line}: there is no key {key!r} here; {mend}")
         if key in values:
             raise RecipeError(f"{source}, line {line}: {key!r} stands here for the second time")
-        values[key], lines[key] = _build(types_of[key], value_node, source), line
+        values[key], lines[key] = _build(types_of[key], value_node, source, getattr(other, key, None)), line
+    if other is not None:
+        values = {name: getattr(other, name) for name in fields} | values
     for name, definition in fields.items():
         required = definition.default is definition.default_factory is dataclasses.MISSING
         if required and name not in values:

@@ -1,0 +1,1 @@
+"""What a model can do, measured: one module a table or figure of the paper."""
