@@ -1,4 +1,4 @@
-# `make app` and `make test` are all that a newcomer needs. Any make and sh will do; Python 3.10 or newer is looked for.
+# `make app` and `make test` are all that a newcomer needs. Any make and sh will do; Python 3.11 or newer is looked for.
 # Versions come from constraints.txt. Settings: PORT=7861 MODEL=tiny PYTHON=python3.12.
 
 VENV = .venv
@@ -14,11 +14,11 @@ INSTALL = -W ignore -m pip install --quiet --disable-pip-version-check
 MAKE_VENV = \
 	"$$venv/bin/python" -c "import pip" 2>/dev/null || { \
 	  found=; \
-	  for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.10 python; do \
-	    if "$$python" -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then found=$$python; break; fi; \
+	  for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+	    if "$$python" -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null; then found=$$python; break; fi; \
 	  done; \
 	  if [ -z "$$found" ]; then \
-	    echo "No Python 3.10 or newer found: install one, or name it with PYTHON=/path/to/python3." >&2; exit 1; \
+	    echo "No Python 3.11 or newer found: install one, or name it with PYTHON=/path/to/python3." >&2; exit 1; \
 	  fi; \
 	  echo "Making $$venv with $$("$$found" --version) ..."; \
 	  rm -rf "$$venv"; \

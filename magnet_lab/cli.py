@@ -7,6 +7,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 from magnet_lab import __version__
 from magnet_lab.training import __main__ as training
@@ -79,6 +80,24 @@ def _parser() -> argparse.ArgumentParser:
     _add_sampling(generate)
 
     training.add_arguments(command(_train, "train", "train an adapter by a recipe"))
+    plan = command(_plan, "plan", "say what a recipe will take: memory, operations, time")
+    plan.add_argument("recipe", nargs="?", default="paper", help="a recipe's name or YAML file (%(default)s)")
+    plan.add_argument("--model", help="another model than the recipe's")
+    plan.add_argument("--gpu", default="here", help="h200, h100, a100, rtx-4090, l4, or this machine (%(default)s)")
+    plan.add_argument("--micro-batch", type=int, help="rows in one forward pass; fewer need less memory")
+
+    reproduce = command(_reproduce, "reproduce", "measure a table or figure of the paper, its rows beside ours")
+    reproduce.add_argument("ids", nargs="+", metavar="ID", help="table2, figure5 …, or all; `results` lists them")
+    reproduce.add_argument("--model", default="small", help="tiny, small, or the folder or hub id of a decoder")
+    reproduce.add_argument("--data", help="samples (of the project), hub, or a folder (samples for tiny, else hub)")
+    reproduce.add_argument("--quick", action="store_true", help="few examples, to see that everything runs")
+    reproduce.add_argument("--seed", type=int, default=0)
+    reproduce.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (%(default)s)")
+    results = command(_results, "results", "show what has been measured, and which of the paper's claims hold")
+    results.add_argument("ids", nargs="*", metavar="ID", help="by default all")
+    results.add_argument("--model", default="small")
+    results.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (%(default)s)")
+
     command(_models, "models", "list the models: where they are and what they come with")
     command(_doctor, "doctor", "check the installation, and say how to mend it")
 
@@ -210,6 +229,51 @@ def _models(options) -> None:
 def _train(options) -> None:
     _quiet()
     training.run(options)
+
+
+def _plan(options) -> None:
+    from magnet_lab.training import plan
+    from magnet_lab.training import recipe as recipes
+
+    recipe = training.changed(recipes.load(options.recipe), model=options.model, micro_batch=options.micro_batch)
+    processor = plan.processor(options.gpu, recipe.precision)
+    _quiet()
+    print(plan.report(plan.plan(recipe), recipe, processor, options.gpu))
+
+
+def _reproduce(options) -> None:
+    from magnet_lab.evaluation import reproduce
+    from magnet_lab.evaluation.data import Data
+    from magnet_lab.evaluation.experiment import Setting
+
+    _quiet()
+    known = reproduce.experiments()
+    source = options.data or ("samples" if options.model == "tiny" else "hub")
+    setting = Setting(options.model, Data(source), quick=options.quick, seed=options.seed)
+    for name in _ids(options.ids, known):
+        print(reproduce.report(known[name], reproduce.run(known[name], setting, options.out)))
+
+
+def _results(options) -> None:
+    from magnet_lab.evaluation import reproduce
+    from magnet_lab.evaluation.experiment import Result
+
+    known = reproduce.experiments()
+    for name in _ids(options.ids or ["all"], known):
+        path = options.out / options.model / f"{name}.json"
+        result = Result.load(path) if path.is_file() else reproduce.shipped(options.model, name)
+        if result is None:
+            print(
+                f"## {name}: {known[name].title}\n\nnot measured: magnet-lab reproduce {name} --model {options.model}\n"
+            )
+        else:
+            print(reproduce.report(known[name], result))
+
+
+def _ids(given: list[str], known) -> list[str]:
+    if unknown := [name for name in given if name not in known and name != "all"]:
+        raise ValueError(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}, and all")
+    return list(known) if "all" in given else given
 
 
 def _doctor(options) -> int:

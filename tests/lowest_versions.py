@@ -3,15 +3,16 @@
 python tests/lowest_versions.py pyproject.toml [version of torch]
 """
 
-import re
 import sys
+import tomllib
 from pathlib import Path
 
 
 def lowest_versions(pyproject: str, torch: str | None = None) -> list[str]:
-    """`name==version` for every requirement; read without tomllib, which Python 3.10 lacks."""
-    dependencies = pyproject.partition("\n[project]")[2]
-    pins = dict(re.findall(r'^ *"([\w.-]+)>=([\w.]+)"', dependencies, flags=re.MULTILINE))
+    """`name==version` for every requirement."""
+    project = tomllib.loads(pyproject)["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    pins = dict(requirement.split(">=") for group in groups for requirement in group)
     return [f"{name}=={version}" for name, version in (pins | ({"torch": torch} if torch else {})).items()]
 
 

@@ -1,6 +1,7 @@
 """The command line shows what the library returns, and answers mistakes with one sentence."""
 
 import io
+import json
 import subprocess
 import sys
 import time
@@ -221,3 +222,22 @@ def test_a_taken_port_is_named_before_anything_slow(tmp_path):
     assert f"Port {port} on 127.0.0.1 cannot be had" in done.stderr and "PORT=" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_bench_adapters_puts_the_models_side_by_side(capsys, monkeypatch, tmp_path):
+    from magnet_lab.bench import adapters
+
+    pairs = tmp_path / "sts.tsv"
+    pairs.write_text("5\tA dog ran.\tA dog was running.\n1\tA dog ran.\tIt rains.\n3\tA cat sat.\tA cat lay.\n")
+    arguments = ["--model", "tiny", "--limit", "4", "--infills", "1", "--prefixes", "2", "--sts", str(pairs)]
+    monkeypatch.setattr("sys.argv", ["adapters", *arguments, "--json", str(tmp_path / "made.json")])
+    adapters.main()
+    printed = capsys.readouterr().out
+    made = json.loads((tmp_path / "made.json").read_text())["figures"]
+    assert list(made) == ["base", *zoo.adapters("tiny")]
+    assert made["base"]["causal"] != made["magnet"]["causal"]
+    for key, label in adapters.ROWS.items():
+        row = next(line for line in printed.splitlines() if line.startswith(f"| {label} |"))
+        assert row.split("|")[2].strip() == f"{made['base'][key]:.3g}"
+    assert "sts.tsv, mean" in printed

@@ -69,7 +69,7 @@ def test_failures_count_and_do_not_stop_the_rest(capsys, monkeypatch):
 def test_old_python(monkeypatch):
     monkeypatch.setattr(doctor.platform, "python_version", lambda: "3.9.18")
     finding = only(doctor.python_version)
-    assert finding.verdict == doctor.FAIL and ">=3.10" in finding.mend
+    assert finding.verdict == doctor.FAIL and ">=3.11" in finding.mend
 
 
 def test_missing_and_old_dependencies(monkeypatch):

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -16,14 +17,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+PROJECT = tomllib.loads(PYPROJECT)
 CONDA_NAMES = {"pytorch": "torch"}
-
-
-def strings(table: str, key: str) -> list[str]:
-    """The strings of a list in pyproject.toml; tomllib is not there on Python 3.10."""
-    body = re.search(rf"^\[{re.escape(table)}\]$(.*?)(?=^\[)", PYPROJECT, flags=re.MULTILINE | re.DOTALL)[1]
-    found = re.search(rf"^{key} = \[\n(.*?)^\]$", body, flags=re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r'^ *"(.+)",$', found, flags=re.MULTILINE)
 
 
 def ranges(requirements: list[str]) -> dict[str, str]:
@@ -35,8 +30,8 @@ def ranges(requirements: list[str]) -> dict[str, str]:
 DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 OPTIONAL = {"datasets"}  # imported where a user asks for it, with a sentence where it is missing
 
-CORE = ranges(strings("project", "dependencies"))
-DEV = ranges(strings("project.optional-dependencies", "dev"))
+CORE = ranges(PROJECT["project"]["dependencies"])
+DEV = ranges(PROJECT["project"]["optional-dependencies"]["dev"])
 
 
 def test_conda_names_the_same_dependencies():
@@ -44,12 +39,12 @@ def test_conda_names_the_same_dependencies():
     (pip,) = [entry["pip"] for entry in listed if isinstance(entry, dict)]
     assert pip[-1] == "--editable ."
     conda = ranges([entry for entry in listed if isinstance(entry, str) and entry != "pip"])
-    assert conda.pop("python") == re.search(r'requires-python = "(.+)"', PYPROJECT)[1]
+    assert conda.pop("python") == PROJECT["project"]["requires-python"]
     assert not conda.keys() & ranges(pip[:-1]).keys()
     assert conda | ranges(pip[:-1]) == CORE
 
 
-@pytest.mark.parametrize("python", ["3.10", "3.11", "3.13"])
+@pytest.mark.parametrize("python", ["3.11", "3.13"])
 def test_constraints_pin_every_dependency_within_its_range(python):
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     requirements = [Requirement(line) for line in lines if not line.startswith("#")]
@@ -88,7 +83,7 @@ def packages_on_disk() -> set[str]:
 
 
 def test_every_package_is_listed():
-    listed = strings("tool.setuptools", "packages")
+    listed = PROJECT["tool"]["setuptools"]["packages"]
     assert listed == sorted(listed)
     assert set(listed) == packages_on_disk()
     folders = {name: ROOT / name.replace("magnet_lab.app", "app").replace(".", "/") for name in listed}

@@ -46,6 +46,17 @@ def test_pairs_from_files(tmp_path):
     path = Corpus([str(tmp_path / "text.txt")])
     assert pairs.read("dropout", path)[0] == ("Lily and Ben ran home.",) * 2
     assert pairs.read("rules", path)[0] == ("Lily and Ben ran home.", "Ben and Lily ran home.")
+    (tmp_path / "three.tsv").write_text("A man runs.\tA man is running.\tA man is sleeping.\n")
+    assert pairs.read("triplets", Corpus([str(tmp_path / "three.tsv")])) == [
+        ("A man runs.", "A man is running.", "A man is sleeping.")
+    ]
+    both = Corpus([str(tmp_path / "text.txt"), str(tmp_path / "three.tsv")])
+    assert [pair[0] for pair in pairs.read("dropout", both)] == [
+        "A man runs.",
+        "Lily and Ben ran home.",
+        "It was not there at all.",
+    ]
+    assert len(pairs.read("dropout", both, most=2)) == 2
     (tmp_path / "bad.tsv").write_text("one column\n")
     with pytest.raises(ValueError, match=r"bad\.tsv, line 1: 2 sentences with tabs"):
         pairs.read("pairs", Corpus([str(tmp_path / "bad.tsv")]))

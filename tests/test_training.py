@@ -14,7 +14,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from magnet_lab import views, zoo
+from magnet_lab import Magnet, views, zoo
+from magnet_lab.data import pairs, rows
+from magnet_lab.data.rows import Corpus
 from magnet_lab.training import checkpoint
 from magnet_lab.training import recipe as recipes
 from magnet_lab.training.loop import Trainer, course
@@ -118,6 +120,59 @@ def test_contrastive_chunks_change_nothing(recipe, tmp_path):
     assert_same(gradients(whole, 0, tmp_path), gradients(chunked, 0, tmp_path))
 
 
+def test_hard_negatives_are_candidates_of_everybody(recipe, tmp_path):
+    """The gradient of InfoNCE over (sentences) x (paraphrases, look-alikes), through the plain encoder, all at once."""
+    (tmp_path / "t.tsv").write_text(
+        "".join(f"Tom had {i} balls\tThere were {i} balls of Tom's own\tTom lost {i} cats\n" for i in range(6))
+    )
+    contrast = recipes.Contrast(positives="triplets", paths=[str(tmp_path / "t.tsv")], batch=4, length=32)
+    recipe = dataclasses.replace(one_phase(recipe, sscl=2.0), contrast=contrast)
+    found = gradients(recipe, 0, tmp_path / "loop")
+
+    trainer = Trainer(recipe, tmp_path / "plain")
+    trainer.trained.eval()
+    batch = pairs.batch(trainer.pairs, 0, 4, recipe.seed)
+    columns = [
+        torch.cat([trainer.sentence_vectors([trainer._contrast_ids(row[column])]) for row in batch])
+        for column in range(3)
+    ]
+    loss = 0.0
+    for n, anchor in enumerate(columns[0]):
+        scores = [torch.cosine_similarity(anchor, other, dim=0) / 0.1 for other in (*columns[1], *columns[2])]
+        loss = loss - torch.log(scores[n].exp() / sum(score.exp() for score in scores)) / 4
+    (2.0 * loss).backward()
+    assert_same(found, {name: p.grad for name, p in trainer.parameters.items() if p.grad is not None})
+
+
+def test_attention_dropout_sets_two_passes_apart_and_ends(recipe, tmp_path):
+    trainer = Trainer(one_phase(recipe, mntp=1.0), tmp_path)
+    trainer.trained.train()
+    made = [trainer._contrast_ids("Tom had a red ball.")]
+    with torch.no_grad():
+        one, same = trainer.sentence_vectors(made), trainer.sentence_vectors(made)
+        trainer.recipe.contrast.attention_dropout = 0.5
+        torch.manual_seed(0)
+        apart, again = trainer.sentence_vectors(made), trainer.sentence_vectors(made)
+        trainer.recipe.contrast.attention_dropout = 0.0
+        after = trainer.sentence_vectors(made)
+    assert torch.equal(one, same) or recipe.lora.dropout
+    assert not torch.allclose(apart, again, atol=1e-3)
+    assert all(
+        module.attention_dropout == 0 for module in trainer.lab.model.modules() if hasattr(module, "attention_dropout")
+    )
+    assert after.shape == one.shape
+
+
+def test_a_batch_is_no_wider_than_its_longest_row(recipe, tmp_path):
+    (tmp_path / "texts.txt").write_text("One.\nOne two three four five six.\nOne two.\n")
+    corpus = Corpus([str(tmp_path / "texts.txt")], pack=False)
+    tokenizer = zoo.load_tokenizer(zoo.resolve("tiny"))
+    longest = len(tokenizer("One two three four five six.")["input_ids"]) + 1  # and the end of the text
+    ids, tokens = rows.rows(corpus, tokenizer, 200).batch(0, 3, seed=0)
+    assert ids.shape == tokens.shape == (3, longest)
+    assert sorted(tokens.sum(dim=1).tolist())[-1] == longest
+
+
 @pytest.mark.parametrize("name, divisor", [("mntp", 6 * 32), ("msg", 6)])
 def test_averaging_as_printed(recipe, tmp_path, name, divisor):
     """Equation 2 divides the sum over its targets by N·L, Equation 4 by N."""
@@ -152,10 +207,49 @@ def test_the_result_is_a_plain_peft_adapter(recipe, tmp_path, tiny_lab):
         assert not torch.allclose(lab.model(input_ids=ids).logits, tiny_lab.model(input_ids=ids).logits, atol=1e-3)
     assert {t.dtype for t in load_file(tmp_path / "adapter_model.safetensors").values()} == {torch.bfloat16}
     card = (tmp_path / "README.md").read_text()
-    assert "More Information Needed" not in card and "8 steps of 6 rows of 32 tokens" in card
+    assert "More Information Needed" not in card and "8 steps of 6 rows of up to 32 tokens" in card
+    assert "Contrastive pairs: pairs from pairs.tsv, 6 a step, temperature 0.1, last token." in card
     losses = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in losses] == list(range(1, 9))
     assert ["sscl" in line for line in losses] == [False] * 4 + [True] * 4
+    assert f"msg {sum(line['msg'] for line in losses) / 8:.3f}" in card
+    first, last = (load_file(tmp_path / place / "adapter_model.safetensors") for place in ("phase-1", "."))
+    assert first.keys() == last.keys() and not all(torch.equal(first[name], last[name]) for name in first)
+
+
+SCRATCH = """
+model: mine
+scratch: {{vocabulary: 300, hidden: 32, inner: 48, layers: 2, heads: 2, key_value_heads: 1, positions: 64}}
+lora: null
+corpus: {{paths: ["{folder}/stories.txt"], pack: false}}
+phases: [{{steps: 30, msg: 1}}]
+spans: {{causal_share: 1}}
+optimizer: {{lr: 1e-2, betas: [0.9, 0.95], weight_decay: 0.1}}
+batch: 8
+length: 32
+save_every: 10
+samples: ["Tom had"]
+samples_every: 30
+"""
+
+
+def test_a_model_from_nothing_learns_the_next_token(tmp_path):
+    """The causal loss of transformers on the same rows, before; and lower after; and what is saved is a model."""
+    (tmp_path / "stories.txt").write_text((STORY + "\n") * 20)
+    recipe = recipes.parse(SCRATCH.format(folder=tmp_path))
+    trainer = Trainer(recipe, tmp_path / "run")
+    input_ids, tokens = trainer.rows.batch(0, 8, recipe.seed)
+    labels = input_ids.masked_fill(tokens == 0, -100)
+    with torch.no_grad():
+        expected = trainer.lab.model(input_ids=input_ids, attention_mask=tokens, labels=labels).loss
+    assert trainer.step(0)["msg"] == pytest.approx(float(expected), rel=1e-4)
+    Trainer(recipe, tmp_path / "run").run()
+    losses = [json.loads(line)["msg"] for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert losses[-1] < losses[0] / 2
+    lab = Magnet.from_pretrained(str(tmp_path / "run"), adapter=None)
+    assert lab.model.num_parameters() < 40_000
+    assert lab.tokenizer.convert_tokens_to_ids("_") is not None
+    assert "red ball" in lab.generate("Tom had a", max_new_tokens=12)
 
 
 def run_in_a_process(recipe, folder, *launcher) -> subprocess.Popen:
@@ -196,12 +290,17 @@ def test_killed_at_any_moment_and_continued_is_never_killed(recipe, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_train_what_one_does(recipe, tmp_path):
-    """Two CPU processes over gloo, negatives shared with their gradient: the weights of one process."""
-    recipe = dataclasses.replace(recipe, lora=dataclasses.replace(recipe.lora, dropout=0.0))
+@pytest.mark.parametrize("shard", [False, True])
+def test_two_processes_train_what_one_does(recipe, tmp_path, shard):
+    """Two CPU processes over gloo, negatives shared with their gradient, each with all of the base model's weights or
+    with half of them: the weights of one process."""
+    samples = ["Tom had a [blank:2] ball."]
+    recipe = dataclasses.replace(
+        recipe, lora=dataclasses.replace(recipe.lora, dropout=0.0), shard=shard, samples=samples, samples_every=4
+    )
     one = run_in_a_process(recipe, tmp_path / "one")
     assert one.wait() == 0, one.stderr.read()
-    launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29611"]
+    launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={29611 + shard}"]
     two = run_in_a_process(recipe, tmp_path / "two", *launcher)
     assert two.wait() == 0, two.stderr.read()
     assert len((tmp_path / "two" / "log.jsonl").read_text().splitlines()) == 8  # one process speaks for both
@@ -209,6 +308,12 @@ def test_two_processes_train_what_one_does(recipe, tmp_path):
     for name in a:
         if name.startswith("parameter."):
             assert (a[name] - b[name]).abs().max() < 2e-4, name
+
+
+def test_a_folder_that_takes_no_files_is_named_before_training(recipe, tmp_path):
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(checkpoint.CheckpointError, match=r"nothing can be written to .*file/run: Not a directory"):
+        Trainer(recipe, tmp_path / "file" / "run")
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(recipe, tmp_path, monkeypatch):

@@ -22,6 +22,8 @@ from magnet_lab.paraphrase import sentences
 
 STORIES, TRIPLETS = "stories-held-out.txt", "sentences-held-out.tsv"
 
+FIGURES = "\n## Figures\n\nOn texts that no adapter was trained on, by `magnet-lab bench adapters`.\n\n"
+
 ROWS = {
     "masked": "masked tokens found (%)",
     "causal": "perplexity of missing sentences, left context only",
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--infills", type=int, default=40, help="infills written for the copy rate (%(default)s)")
     parser.add_argument("--prefixes", type=int, default=32, help="continuations for Rep-Sen and Rep-4 (%(default)s)")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--cards", action="store_true", help="add the table to the model cards of the adapters")
     options = parser.parse_args()
     stories = [" ".join(text.split()) for text in texts(Corpus(options.stories or [STORIES]))][: options.limit]
     pairs = {Path(path).name: similarity.read_pairs(Path(path), options.limit * 10) for path in options.sts}
@@ -56,6 +59,11 @@ def main() -> None:
             base.use(name), stories, pairs, infills=options.infills, prefixes=options.prefixes
         )
     print(table(found))
+    if options.cards:
+        for name in names:
+            card = Path(zoo.adapter_path(options.model, name)) / "README.md"
+            text = card.read_text(encoding="utf-8").split(FIGURES)[0]
+            card.write_text(f"{text}{FIGURES}{table(found)}\n", encoding="utf-8")
     if options.json:
         made_with = {package: version(package) for package in ("torch", "transformers", "peft", "magnet-lab")}
         result = {"model": options.model, "stories": options.stories or [STORIES], "limit": options.limit}
@@ -74,7 +82,7 @@ def measure(lab: Magnet, stories: list[str], pairs: dict, *, infills: int, prefi
     for file, (scores, first, second) in pairs.items():
         for pooling in ("last", "mean"):
             cosines = similarity.cosines(lab, first, second, pooling=pooling)
-            figures[f"{file}, {pooling}"] = similarity.spearman(scores, cosines)
+            figures[f"{file}, {pooling}"] = similarity.spearman(scores, cosines.tolist())
     openings = [sentences(story, shortest=1, longest=1000)[0] for story in stories[:prefixes]]
     written = repetition.continuations(lab, openings)
     figures["rep_sen"] = sum(map(repetition.rep_sen, written)) / len(written)
@@ -87,8 +95,8 @@ def copy_rates(lab: Magnet, missing: list[infilling.Missing]) -> tuple[float, fl
     copied = true = 0
     for story in tqdm(missing, desc="infilling", unit=" stories", leave=False):
         context = story.text.replace("[blank]", " ")
-        copied += infilling.copies(context, lab.infill(story.text).spans[0].text)
-        true += infilling.copies(context, story.sentence)
+        copied += infilling.copies(context, lab.infill(story.text).spans[0])
+        true += infilling.copies(context, story.fills[0])
     return 100 * copied / len(missing), 100 * true / len(missing)
 
 

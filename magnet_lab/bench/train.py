@@ -9,7 +9,6 @@ import dataclasses
 import math
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import torch
@@ -21,7 +20,7 @@ from magnet_lab.data.rows import Corpus
 from magnet_lab.model import best_device
 from magnet_lab.objectives import mntp_loss
 from magnet_lab.training.loop import Trainer
-from magnet_lab.training.plan import SHAPES
+from magnet_lab.training.plan import SHAPES, matrix_rate
 from magnet_lab.training.recipe import Contrast, Phase, Recipe, Spans
 
 
@@ -60,13 +59,6 @@ def recipe_for(folder: Path, shape: str, options) -> Recipe:
     )
 
 
-def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """Floating-point operations a second in large matrix products: what the processor can do at best."""
-    size = 8192 if device.type == "cuda" else 2048
-    a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
-    return 2 * size**3 / min(_seconds(lambda: a @ b) for _ in range(8))
-
-
 def work(lab: Magnet, tokens: int, length: int) -> float:
     """Floating-point operations of a forward and a backward pass that leaves the base weights as they are.
 
@@ -79,14 +71,6 @@ def work(lab: Magnet, tokens: int, length: int) -> float:
     )
     attention = 2 * config.num_hidden_layers * config.hidden_size * length
     return (4 * linear + 3 * 2 * attention) * tokens
-
-
-def _seconds(task) -> float:
-    start = time.perf_counter()
-    task()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
 
 
 def main() -> None:

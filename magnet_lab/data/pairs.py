@@ -1,13 +1,16 @@
 """Sentences and what means the same, for the contrastive objective."""
 
+import dataclasses
+
 import torch
 from tqdm import tqdm
 
+from magnet_lab.data import parrot
 from magnet_lab.data.rows import Corpus, local_file, place, texts
 from magnet_lab.paraphrase import paraphrase, sentences
 
 Pair = tuple[str, ...]  # a sentence, what means the same, and perhaps what looks like it and means something else
-POSITIVES = ("pairs", "triplets", "rules", "dropout")
+POSITIVES = ("parrot", "pairs", "triplets", "rules", "dropout")
 
 
 def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0, most: int = 200_000) -> list[Pair]:
@@ -16,9 +19,9 @@ def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0, mo
     Args:
         positives: "pairs": the corpus's paths are tab-separated files, a sentence and its paraphrase in their last
             two columns. "triplets": a third column holds a hard negative, a sentence that shares words with the first
-            and says something else. "rules": the sentences of the corpus's texts are paraphrased by rule. "dropout":
-            each sentence is paired with itself; what sets the two apart is the dropout of the forward pass (SimCSE).
-            Of a tab-separated file, the sentences are its first column.
+            and says something else. "parrot": the sentences of the corpus's texts are paraphrased by a T5 model, as
+            in the paper. "rules": by rule. "dropout": each is paired with itself; what sets the two apart is the
+            dropout of the forward pass (SimCSE). Of a tab-separated file, the sentences are its first column.
         shortest: words that a sentence of a text has at least.
         most: read no more sentences of texts than this; the default is more than any run of the paper sees.
 
@@ -29,19 +32,18 @@ def read(positives: str, corpus: Corpus, *, shortest: int = 5, seed: int = 0, mo
         return [columns[-2:] for path in corpus.paths for columns in _columns(path, at_least=2)]
     if positives == "triplets":
         return [columns[:3] for path in corpus.paths for columns in _columns(path, at_least=3)]
-    generator = torch.Generator().manual_seed(seed)
-
-    def pair(sentence: str) -> Pair:
-        return sentence, paraphrase(sentence, generator) if positives == "rules" else sentence
-
     tables = [path for path in corpus.paths if path.endswith(".tsv")]
-    found = [pair(columns[0]) for path in tables for columns in _columns(path, at_least=1)]
-    others = Corpus(**vars(corpus) | {"paths": [path for path in corpus.paths if path not in tables]})
+    found = [columns[0] for path in tables for columns in _columns(path, at_least=1)]
+    others = dataclasses.replace(corpus, paths=[path for path in corpus.paths if path not in tables])
     for text in tqdm(texts(others), desc="reading sentences", unit=" texts", leave=False):
-        found += [pair(sentence) for sentence in sentences(text, shortest)]
+        found += sentences(text, shortest)
         if len(found) >= most:
             break
-    return found
+    found = found[:most]
+    if positives == "parrot":
+        return list(zip(found, parrot.paraphrases(found), strict=True))
+    generator = torch.Generator().manual_seed(seed)
+    return [(sentence, paraphrase(sentence, generator) if positives == "rules" else sentence) for sentence in found]
 
 
 def batch(found: list[Pair], step: int, size: int, seed: int) -> list[Pair]:

@@ -1,8 +1,8 @@
-"""Infilling, Table 4: how likely a model finds the sentence that is missing from a story, and whether it can write one.
+"""How likely a model finds what is missing from a text, and whether it copies what is there (Section 4.3).
 
-Only the tokens of the missing sentence count. Read from left to right a model sees what stands before the sentence;
-under the MAGNET mask it sees what follows as well. The ratio of the two perplexities is what the right context is
-worth, and the same words are scored both ways, so nothing but the mask differs.
+Only the tokens of what is missing count. Read from left to right a model sees what stands before; under the MAGNET mask
+it sees what follows as well. The ratio of the two perplexities is what the right context is worth, and the same words
+are scored both ways, so nothing but the mask differs.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from magnet_lab.paraphrase import sentences
 
 @dataclass(frozen=True)
 class Missing:
-    """A story with a blank in place of one of its sentences, and that sentence."""
+    """A text with blanks, and what stood in them."""
 
     text: str
-    sentence: str
+    fills: list[str]
 
 
 def remove_sentences(stories: list[str], *, seed: int = 0) -> list[Missing]:
@@ -31,15 +31,47 @@ def remove_sentences(stories: list[str], *, seed: int = 0) -> list[Missing]:
         if len(parts) < 3:
             continue
         place = int(torch.randint(1, len(parts), (), generator=generator))
-        made.append(Missing(" ".join([*parts[:place], "[blank]", *parts[place + 1 :]]), parts[place]))
+        made.append(Missing(" ".join([*parts[:place], "[blank]", *parts[place + 1 :]]), [parts[place]]))
     return made
 
 
-def log_probs(lab: Magnet, stories: list[Missing], *, mode: str) -> list[torch.Tensor]:
-    """Log-probabilities (nats) of the missing sentences' tokens, one tensor a story; `mode` as in `score_infill`."""
+def remove_spans(
+    passages: list[str], *, at_most: int = 3, shortest: int = 6, longest: int = 24, seed: int = 0
+) -> list[Missing]:
+    """From each passage up to three runs of words that do not touch; the paper's 8 to 32 tokens are 6 to 24 words."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (), generator=generator))
+
+    made = []
+    for passage in passages:
+        words, taken = passage.split(), []
+        for _ in range(draw(1, at_most)):
+            length = draw(shortest, longest)
+            starts = [
+                start
+                for start in range(1, len(words) - length)
+                if all(start + length < first or start > last for first, last in taken)
+            ]
+            if starts and sum(last - first for first, last in taken) + length <= len(words) // 2:
+                start = starts[draw(0, len(starts) - 1)]
+                taken.append((start, start + length))
+        pieces, rest = [], 0
+        for first, last in sorted(taken):
+            pieces += [*words[rest:first], "[blank]"]
+            rest = last
+        if taken:
+            fills = [" ".join(words[first:last]) for first, last in sorted(taken)]
+            made.append(Missing(" ".join([*pieces, *words[rest:]]), fills))
+    return made
+
+
+def log_probs(lab: Magnet, texts: list[Missing], *, mode: str) -> list[torch.Tensor]:
+    """Log-probabilities (nats) of what is missing, one tensor a text; `mode` as in `score_infill`."""
     return [
-        lab.score_infill(story.text, [story.sentence], mode=mode).log_probs[0]
-        for story in tqdm(stories, desc=f"span perplexity, {mode}", unit=" stories", leave=False)
+        torch.cat(lab.score_infill(missing.text, missing.fills, mode=mode).log_probs)
+        for missing in tqdm(texts, desc=f"span perplexity, {mode}", unit=" texts", leave=False)
     ]
 
 

@@ -1,5 +1,6 @@
 """Sentence similarity, Table 2: does the cosine of two sentences' vectors rank pairs as people do?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -32,12 +33,14 @@ def read_pairs(path: Path, most: int | None = None) -> tuple[list[float], list[s
     return scores, first, second
 
 
-def cosines(lab: Magnet, first: list[str], second: list[str], *, pooling: str) -> torch.Tensor:
+def cosines(
+    lab: Magnet, first: list[str], second: list[str], *, pooling: str, instruction: str | None = None
+) -> torch.Tensor:
     """The cosine of each pair's vectors, `(n,)`."""
-    vectors = lab.encode([*first, *second], pooling=pooling, progress=True)
+    vectors = lab.encode([*first, *second], pooling=pooling, instruction=instruction, progress=True)
     return torch.cosine_similarity(vectors[: len(first)], vectors[len(first) :])
 
 
-def spearman(scores: list[float], cosines: torch.Tensor) -> float:
+def spearman(scores: Sequence[float], cosines: Sequence[float]) -> float:
     """Rank correlation times 100, as such tables print it."""
-    return 100 * float(spearmanr(scores, cosines.tolist()).statistic)
+    return 100 * float(spearmanr(scores, cosines).statistic)

@@ -2,12 +2,16 @@
 
 import argparse
 import dataclasses
+import sys
 from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What a run can be told beside its recipe."""
     parser.add_argument("recipe", help="a recipe of the project, such as tiny or paper, or a YAML file")
+    parser.add_argument(
+        "--like", help="another recipe than the one that stands behind it (for those that are like one)"
+    )
     parser.add_argument("--out", type=Path, help="folder of the run (runs/RECIPE); a run found there is continued")
     parser.add_argument("--model", help="another model than the recipe's")
     parser.add_argument("--corpus", nargs="+", metavar="FILE", help="texts to train on: .txt, .jsonl or .parquet")
@@ -16,14 +20,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tracker", help="tensorboard, wandb or another tracker of Accelerate")
 
 
+def changed(recipe, **values):
+    """The recipe with those values that are given."""
+    return dataclasses.replace(recipe, **{key: value for key, value in values.items() if value is not None})
+
+
 def run(options: argparse.Namespace) -> None:
     """Train, and say where the adapter is."""
     from magnet_lab.training import recipe as recipes
     from magnet_lab.training.loop import Trainer
 
-    recipe = recipes.load(options.recipe)
-    changes = {"model": options.model, "micro_batch": options.micro_batch}
-    recipe = dataclasses.replace(recipe, **{key: value for key, value in changes.items() if value is not None})
+    recipe = recipes.load(options.recipe, like=options.like)
+    recipe = changed(recipe, model=options.model, micro_batch=options.micro_batch)
     if options.corpus:
         recipe.corpus = dataclasses.replace(recipe.corpus, paths=options.corpus, config=None)
     if options.pairs and recipe.contrast is not None:
@@ -36,9 +44,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="magnet-lab train", description="Train an adapter by a recipe.")
-    add_arguments(parser)
-    run(parser.parse_args())
+    from magnet_lab import cli
+
+    sys.exit(cli.main(["train", *sys.argv[1:]]))
 
 
 if __name__ == "__main__":

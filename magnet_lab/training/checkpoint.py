@@ -8,15 +8,32 @@ number of the step, so they need not be kept.
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from magnet_lab.training.recipe import parse
+
 
 class CheckpointError(RuntimeError):
     """A checkpoint could not be written or does not belong to this run; the message says what to do."""
+
+
+def check_writable(folder: Path) -> None:
+    """Make the folder of a run, and see that files can be written in it: before hours of training, not after them.
+
+    Raises:
+        CheckpointError: if not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CheckpointError(f"nothing can be written to {folder}: {error.strerror}. Choose another --out") from None
 
 
 def save(folder: Path, step: int, recipe: str, parameters: dict[str, nn.Parameter], optimizer) -> Path:
@@ -64,7 +81,7 @@ def restore(checkpoint: Path, recipe: str, parameters: dict[str, nn.Parameter], 
         CheckpointError: if it is of a run by another recipe.
     """
     state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
-    if state["recipe"] != recipe:
+    if parse(state["recipe"]) != parse(recipe):  # as values: a later version may know of more settings
         raise CheckpointError(
             f"{checkpoint.parent} holds a run by another recipe; choose another folder, or delete it to start anew"
         )

@@ -49,10 +49,10 @@ class Trainer:
     def __init__(self, recipe: Recipe, out: Path | str, *, tracker: str | None = None, lab: Magnet | None = None):
         """`lab`: a base model that is loaded already, in place of the one that the recipe names."""
         self.recipe, self.out = recipe, Path(out)
+        checkpoint.check_writable(self.out)
         half = recipe.precision == "bfloat16"
         self.accelerator = Accelerator(
             cpu=best_device().type == "cpu",  # processes on CPUs find each other only if it is said
-            mixed_precision="bf16" if half else "no",
             log_with=tracker,
             project_dir=str(self.out),
         )
@@ -61,6 +61,8 @@ class Trainer:
         self.trained = self.lab.model
         if recipe.lora is not None:
             self.trained = get_peft_model(self.lab.model, lora_config(recipe.lora))
+        if recipe.shard and self.accelerator.num_processes > 1:
+            share_out(self.lab.model)
         if recipe.activation_checkpointing:
             self.lab.model.gradient_checkpointing_enable({"use_reentrant": False})
             self.lab.model.enable_input_require_grads()
@@ -176,7 +178,7 @@ class Trainer:
             def here(tensor: Tensor, part=part, longest=longest) -> Tensor:
                 return tensor[part, :longest].to(self.lab.device)
 
-            with self.accelerator.autocast():
+            with self.autocast():
                 part_labels = {name: here(labels[name]) for name in weights}
                 states = hidden_states(self.lab.model, here(made.input_ids), here(made.span_ids))
                 # The head over the vocabulary is the widest matrix of all: only where there is something to predict.
@@ -242,6 +244,10 @@ class Trainer:
             (vectors(index) if contrast.chunk else kept[index]).backward(gradient[group])
         return float(loss.detach())
 
+    def autocast(self):
+        """The recipe's precision for the forward passes inside. Accelerate's own is one for a whole Python process."""
+        return torch.autocast(self.lab.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")
+
     def _contrast_ids(self, text: str) -> tuple[list[int], int, int]:
         """A sentence's ids as `encode` makes them, cut to the recipe's length, and where its vector is read."""
         contrast = self.recipe.contrast
@@ -254,7 +260,7 @@ class Trainer:
     def sentence_vectors(self, made: list[tuple[list[int], int, int]]) -> Tensor:
         """Vectors of sentences, from `_contrast_ids`, through the projection head, with gradient: `(n, hidden)`."""
         input_ids, tokens = (tensor.to(self.lab.device) for tensor in pad([ids for ids, _, _ in made]))
-        with self.accelerator.autocast(), attention_dropout(self.lab.model, self.recipe.contrast.attention_dropout):
+        with self.autocast(), attention_dropout(self.lab.model, self.recipe.contrast.attention_dropout):
             states = hidden_states(self.lab.model, input_ids, bidirectional(tokens)).float()
         pooled = torch.stack([row[start:stop].mean(dim=0) for row, (_, start, stop) in zip(states, made, strict=True)])
         return pooled if self.head is None else self.head(pooled)
@@ -264,15 +270,14 @@ class Trainer:
 
     def _record(self, step: int, losses: dict[str, float], speed: float) -> None:
         if self.accelerator.is_main_process:
-            self.out.mkdir(parents=True, exist_ok=True)
             with (self.out / "log.jsonl").open("a", encoding="utf-8") as log:
                 log.write(json.dumps({"step": step, **losses, "tokens_per_second": round(speed)}) + "\n")
         self.accelerator.log(losses, step=step)
 
     def _show_samples(self, step: int) -> None:
-        for text in self.recipe.samples:
+        for text in self.recipe.samples:  # by every process: each may hold a part of the weights
+            made = self.lab.infill(text).text if "[blank" in text else text + self.lab.generate(text)
             if self.accelerator.is_main_process:
-                made = self.lab.infill(text).text if "[blank" in text else text + self.lab.generate(text)
                 tqdm.write(f"{step}: {made}")
 
     def _on_main(self, do, *arguments) -> None:
@@ -291,6 +296,18 @@ def lora_config(lora: Lora) -> LoraConfig:
         target_modules="all-linear",  # of the decoder's blocks; the head over the vocabulary is left out
         task_type="CAUSAL_LM",
     )
+
+
+def share_out(model) -> None:
+    """Leave each process a part of every block's frozen weights; a block is whole only while it computes.
+
+    The adapter stays whole everywhere: it is small, and its gradients are added up by the loop.
+    """
+    from torch.distributed.fsdp import fully_shard
+
+    for block in model.get_decoder().layers:
+        trained = {parameter for parameter in block.parameters() if parameter.requires_grad}
+        fully_shard(block, reshard_after_forward=True, ignored_params=trained)
 
 
 @contextlib.contextmanager
@@ -339,29 +356,54 @@ def save_model(out: Path, recipe: Recipe, model) -> None:
 
 
 def _describe(out: Path, recipe: Recipe) -> None:
+    """How a result was made: the recipe and versions for programs, a model card in place of PEFT's empty one."""
     packages = ("torch", "transformers", "peft", "magnet-lab")
-    made = {"recipe": dataclasses.asdict(recipe), "versions": {package: version(package) for package in packages}}
+    versions = {package: version(package) for package in packages}
+    made = {"recipe": dataclasses.asdict(recipe), "versions": versions}
     (out / "magnet_config.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    (out / "README.md").write_text(_card(recipe, made["versions"]), encoding="utf-8")
+    (out / "README.md").write_text(_card(recipe, versions, _last_losses(out)), encoding="utf-8")
 
 
-def _card(recipe: Recipe, versions: dict[str, str]) -> str:
-    """A model card in place of PEFT's empty one: what this is, how it was made, how it is used."""
+def _last_losses(out: Path, steps: int = 50) -> dict[str, float]:
+    """Means over the last steps that a run has logged, by objective (nats)."""
+    logs = [path for path in (out / "log.jsonl", out.parent / "log.jsonl") if path.is_file()]
+    lines = [json.loads(line) for path in logs[:1] for line in path.read_text(encoding="utf-8").splitlines()[-steps:]]
+    found = {name: [line[name] for line in lines if name in line] for name in (*LOSSES, "sscl")}
+    return {name: sum(values) / len(values) for name, values in found.items() if values}
+
+
+def _card(recipe: Recipe, versions: dict[str, str], losses: dict[str, float]) -> str:
+    """What this is, what it was made from and how, what came of it, how it is used."""
     phases = "\n".join(
         f"| {phase.steps} | {phase.mntp:g} | {phase.sscl:g} | {phase.msg:g} | {phase.mtp:g} |"
         for phase in recipe.phases
     )
+    lora, contrast, optimizer = recipe.lora, recipe.contrast, recipe.optimizer
+    kind = f"LoRA (r = {lora.r}, alpha = {lora.alpha}) for {recipe.model}" if lora else "every weight trained"
+    pairs_line = ""
+    if contrast is not None:
+        source = ", ".join(Path(path).name for path in contrast.paths) or "the same texts"
+        pairs_line = (
+            f"Contrastive pairs: {contrast.positives} from {source}, {contrast.batch} a step, temperature "
+            f"{contrast.temperature:g}, {contrast.pooling} token.\n\n".replace("mean token", "mean pooling")
+        )
+    use = (
+        f'lab = ml.Magnet.from_pretrained({recipe.model!r}, adapter="FOLDER")\n'
+        'lab.infill("Tom had a red ball. [blank] He was very sad.")'
+        if lora
+        else 'lab = ml.Magnet.from_pretrained("FOLDER", adapter=None)\nlab.generate("Once upon a time")'
+    )
     return (
-        "---\nlibrary_name: peft\ntags: [magnet, lora, infilling, sentence-embeddings]\n---\n"
-        f"# A MAGNET adapter for {recipe.model}\n\n"
-        f"LoRA (r = {recipe.lora.r}, alpha = {recipe.lora.alpha}), trained by magnet_lab on "
-        f"{', '.join(Path(path).name for path in recipe.corpus.paths)}: {recipe.steps} steps of {recipe.batch} rows of "
-        f"{recipe.length} tokens, learning rate {recipe.optimizer.lr:g} ({recipe.optimizer.schedule}).\n\n"
-        f"| steps | MNTP | SSCL | MSG | MTP |\n| --- | --- | --- | --- | --- |\n{phases}\n\n"
-        "The whole recipe is in `magnet_config.json`. Made with "
+        ("---\nlibrary_name: peft\ntags: [magnet, lora, infilling, sentence-embeddings]\n---\n" if lora else "")
+        + f"# {kind}\n\nTrained by magnet_lab on {', '.join(Path(path).name for path in recipe.corpus.paths)}: "
+        f"{recipe.steps} steps of {recipe.batch} rows of up to {recipe.length} tokens, learning rate {optimizer.lr:g} "
+        f"({optimizer.schedule}, {optimizer.warmup} steps of warm-up).\n\n"
+        f"| steps | MNTP | SSCL | MSG | MTP |\n| --- | --- | --- | --- | --- |\n{phases}\n\n{pairs_line}"
+        + "Losses, mean of the last steps (nats): "
+        + ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
+        + ".\n\nThe whole recipe is in `magnet_config.json`. Made with "
         + ", ".join(f"{name} {number}" for name, number in versions.items())
-        + f".\n\n```python\nimport magnet_lab as ml\n\nlab = ml.Magnet.from_pretrained({recipe.model!r}, adapter=...)\n"
-        'lab.infill("Tom had a red ball. [blank] He was very sad.")\n```\n'
+        + f".\n\n```python\nimport magnet_lab as ml\n\n{use}\n```\n"
     )
 
 

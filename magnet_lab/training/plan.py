@@ -6,6 +6,8 @@ and any decoder can be planned for. A model of seven billion parameters takes a 
 """
 
 import dataclasses
+import os
+import time
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,17 +24,26 @@ from magnet_lab.data import pairs, rows
 from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import hidden_states, vocabulary_scores
 from magnet_lab.encoding import DEFAULT_INSTRUCTION, sentence_ids
+from magnet_lab.model import best_device
 from magnet_lab.training.recipe import Phase, Recipe
 
 
 @dataclass(frozen=True)
 class Processor:
-    """Memory in GB, and floating-point operations a second in dense bfloat16 matrix products, as its maker states."""
+    """What a run has to work with.
+
+    Attributes:
+        memory: GB.
+        rate: floating-point operations a second in large matrix products.
+        reached: the share of that rate which a training step of this kind reaches.
+    """
 
     memory: float
     rate: float
+    reached: float = 0.4
 
 
+# As their makers state it, for dense products in bfloat16.
 PROCESSORS = {
     "l4": Processor(24, 121e12),
     "rtx-4090": Processor(24, 165e12),
@@ -40,7 +51,6 @@ PROCESSORS = {
     "h100": Processor(80, 989e12),
     "h200": Processor(141, 989e12),
 }
-REACHED = 0.4  # of a maker's figure, in training of this kind; of a rate measured on the spot, more: see `bench train`
 
 # Shapes of models whose files need not be here to plan for them.
 SHAPES = {
@@ -246,3 +256,73 @@ def _empty(tensor):
 
 def _named(tensors: dict) -> dict:
     return {f"model.{name}": tensor for name, tensor in tensors.items()}
+
+
+def processor(name: str, precision: str) -> Processor:
+    """A processor by its name; "here" is this machine's, whose rate is measured now.
+
+    Raises:
+        ValueError: for a name that is not known.
+    """
+    if name in PROCESSORS:
+        return PROCESSORS[name]
+    if name != "here":
+        raise ValueError(f"{name!r} is not known: give one of {', '.join(PROCESSORS)}, or here")
+    device = best_device()
+    if device.type == "cuda":
+        memory = torch.cuda.get_device_properties(device).total_memory
+    else:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Processor(memory / 1e9, matrix_rate(device, getattr(torch, precision)), reached=0.5)
+
+
+def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """Floating-point operations a second in large matrix products, measured: what the processor can do at best."""
+    size = 8192 if device.type == "cuda" else 2048
+    a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    seconds = []
+    for _ in range(8):
+        start = time.perf_counter()
+        a @ b
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / min(seconds)
+
+
+def report(made: Plan, recipe: Recipe, processor: Processor, name: str) -> str:
+    """The plan in words, a line a figure."""
+    lines = [
+        f"{recipe.model}, {recipe.steps} steps of {recipe.batch} rows",
+        f"  frozen weights                {_gigabytes(made.weights)}",
+        f"  trained, with its optimizer   {_gigabytes(made.trained)}",
+        f"  activations                   {_gigabytes(made.activations)}",
+        f"  in all                        {_gigabytes(made.memory)}",
+    ]
+    fits = made.memory < 0.93 * processor.memory * 1e9  # the rest is the libraries' and lost between blocks
+    lines[-1] += f" of {processor.memory:g} GB on {name}: " + ("fits" if fits else "does not fit")
+    if not fits:
+        lines.append(
+            "  to make it fit: a smaller micro_batch, contrast.chunk, activation_checkpointing, or shard over several"
+        )
+    total = 0.0
+    for number, phase in enumerate(recipe.phases):
+        seconds = made.operations[number] / (processor.rate * processor.reached)
+        total += seconds * phase.steps
+        lines.append(
+            f"  phase {number + 1}: {phase.steps} steps of {made.tokens[number]:,} tokens, "
+            f"{made.operations[number] / 1e12:.3g} TFLOP, about {_duration(seconds)} each"
+        )
+    rate = f"{processor.reached:.0%} of {processor.rate / 1e12:.3g} TFLOP/s"
+    lines.append(f"  the whole run: about {_duration(total)}, if {rate} is reached")
+    return "\n".join(lines)
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:8.2f} GB"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

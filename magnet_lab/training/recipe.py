@@ -154,6 +154,7 @@ class Recipe:
         micro_batch: rows in one forward pass; the gradient is that of the whole batch all the same.
         activation_checkpointing: run every block a second time in the backward pass instead of keeping what is inside
             it: a third more work for a fraction of the memory, so only where memory asks for it.
+        shard: share the frozen weights of the blocks out over the processes, for a model that outgrows one GPU (FSDP).
         averaging: "targets": each loss a mean over its own targets; "printed": as Equations 2 and 4 stand in the
             paper, MNTP divided by batch times length and MSG by the batch alone.
         precision: "float32", or "bfloat16" for arithmetic and frozen weights; what is trained stays in float32.
@@ -171,6 +172,7 @@ class Recipe:
     length: int = 512
     micro_batch: int | None = None
     activation_checkpointing: bool = False
+    shard: bool = False
     mask_share: float = 0.2
     averaging: str = "targets"
     precision: str = "float32"
@@ -201,6 +203,8 @@ class Recipe:
         _need(self.precision in known, "precision", f"precision {self.precision!r} is not one of {', '.join(known)}")
         whole = self.scratch is None or self.lora is None
         _need(whole, "lora scratch", "a model from scratch has nothing for LoRA to adapt: say lora: null")
+        shared = not self.shard or self.lora is not None
+        _need(shared, "shard lora", "shard shares out frozen weights; with lora: null there are none")
         contrastive = any(phase.sscl for phase in self.phases)
         _need(
             not contrastive or self.contrast is not None, "phases", "a phase weighs sscl; say on what, with contrast:"
@@ -253,7 +257,8 @@ def parse(text: str, source: str = "recipe", *, like: str | None = None) -> Reci
     if node is None:
         raise RecipeError(f"{source} is empty")
     if isinstance(node, yaml.MappingNode) and node.value and node.value[0][0].value == "like":
-        like = like or _build(str, node.value.pop(0)[1], source)
+        named = _build(str, node.value.pop(0)[1], source)
+        like = like or named
     elif like:
         raise RecipeError(f"{source} is whole in itself: it names no recipe that it is like")
     return _build(Recipe, node, source, load(like) if like else None)

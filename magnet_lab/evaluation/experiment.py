@@ -1,0 +1,145 @@
+"""What an experiment is, and what comes of it: figures with intervals, rows that are kept as they are measured."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from magnet_lab.evaluation.data import Data
+from magnet_lab.model import Magnet
+
+SHIPPED = Path(__file__).parent / "measured"  # results that come with the project
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured number with its 95 % interval, over `n` stories, pairs, words …"""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def bootstrap(units: list, statistic: Callable[[list], float], *, seed: int = 0, draws: int = 1000) -> Figure:
+    """A statistic of some units, and the middle 95 % of what it is on as many units drawn with replacement."""
+    generator = np.random.default_rng(seed)
+    values = [
+        statistic([units[place] for place in generator.integers(len(units), size=len(units))]) for _ in range(draws)
+    ]
+    low, high = np.percentile(values, [2.5, 97.5])
+    return Figure(float(statistic(units)), float(low), float(high), len(units))
+
+
+Rows = dict[str, dict[str, Figure]]  # row -> column -> figure; what could not be measured is not there
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says a result shows; `holds` looks at the measured rows, None where they do not tell."""
+
+    text: str
+    holds: Callable[[Rows], bool | None]
+
+
+@dataclass
+class Setting:
+    """What an experiment runs on.
+
+    Attributes:
+        model: name or path.
+        quick: few examples, to see that everything runs.
+    """
+
+    model: str
+    data: Data
+    quick: bool = False
+    seed: int = 0
+    _base: Magnet | None = field(default=None, repr=False)
+
+    def lab(self, adapter: str | None) -> Magnet:
+        """The model with an adapter; the base weights are loaded once for all."""
+        if self._base is None:
+            self._base = Magnet.from_pretrained(self.model, adapter=None)
+        return self._base.use(adapter)
+
+    def some(self, full: int, quick: int) -> int:
+        """How many examples to take."""
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure.
+
+    Attributes:
+        id: as in `published.toml`.
+        rows: for each row how it is measured: column -> figure.
+        claims: what the paper reads in it.
+    """
+
+    id: str
+    title: str
+    rows: dict[str, Callable[[Setting], dict[str, Figure]]]
+    claims: list[Claim]
+
+
+@dataclass
+class Result:
+    """Rows of an experiment as they were measured, with all that is needed to measure them again."""
+
+    id: str
+    model: str
+    data: str
+    quick: bool
+    seed: int
+    hardware: str
+    versions: dict[str, str]
+    commit: str | None
+    rows: Rows = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def is_of(self, other: "Result") -> bool:
+        """Whether rows of the other belong here: the same model, data, size and seed."""
+        return all(getattr(self, key) == getattr(other, key) for key in ("id", "model", "data", "quick", "seed"))
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        part.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> "Result":
+        """Read what `save` wrote.
+
+        Raises:
+            ValueError: for a file that is none of ours.
+        """
+        try:
+            made = cls(**json.loads(path.read_text(encoding="utf-8")))
+            made.rows = {
+                row: {column: Figure(**figure) for column, figure in columns.items()}
+                for row, columns in made.rows.items()
+            }
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} holds no result of `magnet-lab reproduce`: {error}") from None
+        return made
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that figures may depend on."""
+    return {package: version(package) for package in ("torch", "transformers", "peft", "magnet-lab")}
+
+
+def commit() -> str | None:
+    """The commit of the project's clone, where it is one."""
+    found = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    )
+    return found.stdout.strip() or None

@@ -1,0 +1,112 @@
+"""`magnet-lab reproduce` and `magnet-lab results`: run an experiment, put the paper's rows beside ours.
+
+A row is saved as soon as it is measured, so an experiment that is stopped goes on where it was.
+"""
+
+import importlib
+import math
+import pkgutil
+import time
+import tomllib
+from pathlib import Path
+
+from tqdm import tqdm
+
+import magnet_lab.evaluation
+from magnet_lab.bench._report import hardware
+from magnet_lab.evaluation.experiment import SHIPPED, Experiment, Result, Setting, commit, versions
+from magnet_lab.zoo import ModelUnavailable
+
+
+def experiments() -> dict[str, Experiment]:
+    """All of them, by id."""
+    names = [module.name for module in pkgutil.iter_modules(magnet_lab.evaluation.__path__)]
+    modules = [importlib.import_module(f"magnet_lab.evaluation.{name}") for name in sorted(names)]
+    found = [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
+    return {experiment.id: experiment for experiment in found}
+
+
+def published() -> dict[str, dict]:
+    """What the paper printed: id -> title, columns, rows."""
+    path = Path(__file__).parent / "published.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
+    """Measure what is not measured yet, saving row by row to `folder/MODEL/ID.json`.
+
+    A row that cannot be measured here (a model without that adapter) is left out, with a sentence why.
+    """
+    path = folder / Path(setting.model).name / f"{experiment.id}.json"
+    result = Result(
+        id=experiment.id,
+        model=Path(setting.model).name,
+        data=Path(setting.data.source).name,
+        quick=setting.quick,
+        seed=setting.seed,
+        hardware=hardware(),
+        versions=versions(),
+        commit=commit(),
+    )
+    if path.is_file() and (earlier := Result.load(path)).is_of(result):
+        result = earlier
+    missing = [row for row in experiment.rows if row not in result.rows]
+    for row in (bar := tqdm(missing, desc=experiment.id, unit=" rows", disable=not missing)):
+        bar.set_postfix_str(row)
+        start = time.perf_counter()
+        try:
+            result.rows[row] = experiment.rows[row](setting)
+        except ModelUnavailable as error:
+            tqdm.write(f"{experiment.id}, {row}: left out. {error}")
+            continue
+        result.seconds[row] = round(time.perf_counter() - start, 1)
+        result.save(path)
+    return result
+
+
+def shipped(model: str, name: str) -> Result | None:
+    """A result that comes with the project."""
+    path = SHIPPED / model / f"{name}.json"
+    return Result.load(path) if path.is_file() else None
+
+
+def table(experiment: Experiment, result: Result) -> str:
+    """Ours, each with its 95 % interval, and under them what the paper printed, as a Markdown table."""
+    columns = list(dict.fromkeys(column for row in result.rows.values() for column in row))
+    theirs = published().get(experiment.id, {"columns": [], "rows": {}})
+    columns += [column for column in theirs["columns"] if column not in columns]
+    lines = [["", *columns], ["---", *["---:"] * len(columns)]]
+    for row in experiment.rows:
+        if row in result.rows:
+            lines.append([row, *(_cell(result.rows[row].get(column)) for column in columns)])
+    for row, values in theirs["rows"].items():
+        printed = dict(zip(theirs["columns"], values, strict=True))
+        cells = [printed.get(column, math.nan) for column in columns]
+        lines.append([f"*paper: {row}*", *("" if math.isnan(cell) else f"*{cell:.4g}*" for cell in cells)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def claims(experiment: Experiment, result: Result) -> list[tuple[str, str]]:
+    """Each of the paper's claims, and whether it holds here."""
+    words = {True: "held", False: "not held", None: "not measurable here"}
+    return [(claim.text, words[claim.holds(result.rows)]) for claim in experiment.claims]
+
+
+def report(experiment: Experiment, result: Result) -> str:
+    """Title, table and claims."""
+    size = ", few examples" if result.quick else ""
+    lines = [
+        f"## {experiment.id}: {experiment.title}",
+        "",
+        f"{result.model} on {result.data}{size}, 95 % intervals.",
+        "",
+    ]
+    lines += [table(experiment, result), ""]
+    lines += [f"- {text}: **{verdict}**" for text, verdict in claims(experiment, result)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(figure) -> str:
+    if figure is None:
+        return ""
+    return f"{figure.value:.4g} ({figure.low:.3g} to {figure.high:.3g})"
