@@ -1,5 +1,6 @@
 """What is measured on: samples that come with the project, local files, or the hub's datasets."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +25,27 @@ FILES = {
     "STS-B": "sts/stsb.dev.tsv",
     "SICK-R": "sts/sickr.trial.tsv",
 }
+TOPIC_FILES = {
+    "TwentyNewsgroups": "clustering/newsgroups20_subjects.tsv",
+    "StackOverflow": "clustering/stackoverflow_titles.tsv",
+}
+TOPIC_HUB = {
+    "BiorxivClustering": "mteb/biorxiv-clustering-s2s",
+    "TwentyNewsgroups": "mteb/twentynewsgroups-clustering",
+    "MedrxivClustering": "mteb/medrxiv-clustering-s2s",
+}
 STORY_FILES = "rocstories/roc_winter2017.storyendgen_val.detok.tsv"
 PASSAGE_FILES = "wikitext/wikitext2.valid.tokens.txt"
 
 Pairs = tuple[list[float], list[str], list[str]]  # scores, and the two sentences of each pair
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A sentence's words, and for each task a tag a word."""
+
+    words: list[str]
+    tags: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -81,11 +99,74 @@ class Data:
             raise ValueError(f"{self.source} has none of {', '.join(FILES.values())}")
         return made
 
+    def tagged(self) -> tuple[list[Tagged], list[Tagged]]:
+        """Sentences with a chunk, a name and a part of speech for every word: to train a probe on, and to test it."""
+        if self.source == "samples":
+            found = read_conll(TEXTS / "words.conll")
+            return found[:200], found[200:]
+        if self.source == "hub":
+            raise ValueError(
+                "CoNLL-2003 is on the hub only as a program, which is never run here: give --data a folder"
+            )
+        return tuple(read_conll(self._file(f"conll2003/{name}")) for name in ("eng.train", "eng.testa"))
+
+    def topics(self, most: int) -> dict[str, tuple[list[str], list[str]]]:
+        """Labels and texts by task, spread evenly over each task's file."""
+        made = {}
+        if self.source == "hub":
+            for task, name in TOPIC_HUB.items():
+                row = next(iter(_hub(name, "test", None)))  # a row is a whole set of texts
+                made[task] = _spread(list(zip(row["labels"], row["sentences"], strict=True)), most)
+            return made
+        files = {task: Path(self.source) / name for task, name in TOPIC_FILES.items()}
+        if self.source == "samples":
+            files = {"topics": TEXTS / "topics.tsv"}
+        for task, path in files.items():
+            if path.is_file():
+                lines = path.read_text(encoding="utf-8").splitlines()
+                made[task] = _spread([line.split("\t", 1) for line in lines if "\t" in line], most)
+        if not made:
+            raise ValueError(f"{self.source} has none of {', '.join(TOPIC_FILES.values())}")
+        return made
+
+    def questions(self) -> list[dict]:
+        """Questions of general knowledge: `question`, four `choices`, the index of the `answer`, a `subject`."""
+        lines = (TEXTS / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
     def _file(self, name: str) -> Path:
         path = Path(self.source) / name
         if not path.is_file():
             raise ValueError(f"there is no file {str(path)!r}; --data takes a folder with it, hub, or samples")
         return path
+
+
+def read_conll(path: Path) -> list[Tagged]:
+    """Sentences from lines of word, part of speech, chunk and entity, an empty line between two sentences.
+
+    Raises:
+        ValueError: for a line of another form, with its number.
+    """
+    found: list[Tagged] = []
+    rows: list[list[str]] = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate([*lines, ""], start=1):
+        if line.strip() and not line.startswith("-DOCSTART-"):
+            if len(columns := line.split()) != 4:
+                raise ValueError(f"{path}, line {number}: a word and its three tags are wanted here")
+            rows.append(columns)
+        elif rows:
+            words, speech, chunks, entities = (list(column) for column in zip(*rows, strict=True))
+            found.append(Tagged(words, {"chunking": chunks, "NER": entities, "POS": speech}))
+            rows = []
+    return found
+
+
+def _spread(rows: list, most: int) -> tuple[list[str], list[str]]:
+    """Labels and texts of at most so many rows, spread evenly: files are often sorted by label."""
+    step = max(1, -(-len(rows) // most))
+    labels, texts = zip(*rows[::step], strict=True)
+    return list(map(str, labels)), list(texts)
 
 
 def _hub(name: str, split: str, most: int | None, config: str | None = None):
