@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def lowest_versions(pyproject: str, torch: str | None = None) -> list[str]:
-    """`name==version` for every requirement."""
+    """`name==version` for every requirement of the package and of its tests."""
     project = tomllib.loads(pyproject)["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    pins = dict(requirement.split(">=") for group in groups for requirement in group)
+    requirements = project["dependencies"] + project["optional-dependencies"]["dev"]
+    pins = dict(requirement.split(">=") for requirement in requirements)
     return [f"{name}=={version}" for name, version in (pins | ({"torch": torch} if torch else {})).items()]
 
 

@@ -28,7 +28,8 @@ def ranges(requirements: list[str]) -> dict[str, str]:
 
 # Modules whose distribution has another name.
 DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
-OPTIONAL = {"datasets"}  # imported where a user asks for it, with a sentence where it is missing
+# Imported where a user asks for them, with a sentence where they are missing.
+OPTIONAL = {"datasets", "lm-eval", "mteb", "sentence-transformers"}
 
 CORE = ranges(PROJECT["project"]["dependencies"])
 DEV = ranges(PROJECT["project"]["optional-dependencies"]["dev"])

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,17 @@ def test_contrastive_chunks_change_nothing(recipe, tmp_path):
     assert_same(gradients(whole, 0, tmp_path), gradients(chunked, 0, tmp_path))
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_compiled_blocks_compute_the_same(recipe, tmp_path):
+    recipe = dataclasses.replace(recipe, lora=dataclasses.replace(recipe.lora, dropout=0.0), phases=recipe.phases[1:])
+    plain, compiled = Trainer(recipe, tmp_path / "plain"), Trainer(recipe, tmp_path / "compiled", compiled=True)
+    for number in range(2):
+        one, other = plain.step(number), compiled.step(number)
+        assert one == pytest.approx(other, rel=1e-4)
+    assert plain.lab.infill("Tom had a [blank:2] ball.").text == compiled.lab.infill("Tom had a [blank:2] ball.").text
+
+
 def test_hard_negatives_are_candidates_of_everybody(recipe, tmp_path):
     """The gradient of InfoNCE over (sentences) x (paraphrases, look-alikes), through the plain encoder, all at once."""
     (tmp_path / "t.tsv").write_text(
@@ -213,6 +225,7 @@ def test_the_result_is_a_plain_peft_adapter(recipe, tmp_path, tiny_lab):
     assert [line["step"] for line in losses] == list(range(1, 9))
     assert ["sscl" in line for line in losses] == [False] * 4 + [True] * 4
     assert f"msg {sum(line['msg'] for line in losses) / 8:.3f}" in card
+    assert "4 steps of 6 rows of up to 32 tokens" in (tmp_path / "phase-1" / "README.md").read_text()
     first, last = (load_file(tmp_path / place / "adapter_model.safetensors") for place in ("phase-1", "."))
     assert first.keys() == last.keys() and not all(torch.equal(first[name], last[name]) for name in first)
 

@@ -46,29 +46,46 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=150, help="stories; pairs: ten times as many (%(default)s)")
     parser.add_argument("--infills", type=int, default=40, help="infills written for the copy rate (%(default)s)")
     parser.add_argument("--prefixes", type=int, default=32, help="continuations for Rep-Sen and Rep-4 (%(default)s)")
-    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--json", type=Path, help="write the figures to this file; what it holds already is kept")
     parser.add_argument("--cards", action="store_true", help="add the table to the model cards of the adapters")
     options = parser.parse_args()
     stories = [" ".join(text.split()) for text in texts(Corpus(options.stories or [STORIES]))][: options.limit]
     pairs = {Path(path).name: similarity.read_pairs(Path(path), options.limit * 10) for path in options.sts}
     base = Magnet.from_pretrained(options.model, adapter=None)
     names = zoo.adapters(options.model) if options.adapters is None else options.adapters
-    found = {}
+    result = {
+        "model": options.model,
+        "stories": [Path(path).name for path in options.stories or [STORIES]],
+        "pairs": list(pairs),
+        "limits": [options.limit, options.infills, options.prefixes],
+        "hardware": hardware(),
+        "versions": {package: version(package) for package in ("torch", "transformers", "peft", "magnet-lab")},
+    }
+    found = figures_so_far(options.json, result)
     for name in tqdm([None, *names], desc="models", disable=not names):
-        found[Path(name).name if name else "base"] = measure(
-            base.use(name), stories, pairs, infills=options.infills, prefixes=options.prefixes
-        )
+        title = Path(name).name if name else "base"
+        if title not in found:
+            found[title] = measure(base.use(name), stories, pairs, infills=options.infills, prefixes=options.prefixes)
+            if options.json:
+                options.json.write_text(json.dumps(result | {"figures": found}, indent=1) + "\n", encoding="utf-8")
+    found = {title: found[title] for title in ["base", *(Path(name).name for name in names)]}
+    if options.json:
+        options.json.write_text(json.dumps(result | {"figures": found}, indent=1) + "\n", encoding="utf-8")
     print(table(found))
     if options.cards:
         for name in names:
             card = Path(zoo.adapter_path(options.model, name)) / "README.md"
             text = card.read_text(encoding="utf-8").split(FIGURES)[0]
             card.write_text(f"{text}{FIGURES}{table(found)}\n", encoding="utf-8")
-    if options.json:
-        made_with = {package: version(package) for package in ("torch", "transformers", "peft", "magnet-lab")}
-        result = {"model": options.model, "stories": options.stories or [STORIES], "limit": options.limit}
-        result |= {"figures": found, "hardware": hardware(), "versions": made_with}
-        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def figures_so_far(path: Path | None, result: dict) -> dict[str, dict[str, float]]:
+    """Figures of an earlier run that was stopped, where it measured on the same."""
+    if path is None or not path.is_file():
+        return {}
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    same = all(earlier.get(key) == result[key] for key in ("model", "stories", "pairs", "limits"))
+    return earlier["figures"] if same else {}
 
 
 def measure(lab: Magnet, stories: list[str], pairs: dict, *, infills: int, prefixes: int) -> dict[str, float]:

@@ -17,6 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", nargs="+", metavar="FILE", help="texts to train on: .txt, .jsonl or .parquet")
     parser.add_argument("--pairs", nargs="+", metavar="FILE", help="tab-separated sentences and their paraphrases")
     parser.add_argument("--micro-batch", type=int, help="rows in one forward pass; fewer need less memory")
+    parser.add_argument(
+        "--compile", action="store_true", help="torch.compile: a slow start, faster steps (C++ compiler)"
+    )
     parser.add_argument("--tracker", help="tensorboard, wandb or another tracker of Accelerate")
 
 
@@ -37,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     if options.pairs and recipe.contrast is not None:
         recipe.contrast = dataclasses.replace(recipe.contrast, positives="pairs", paths=options.pairs)
     out = options.out or Path("runs") / Path(options.recipe).stem
-    trainer = Trainer(recipe, out, tracker=options.tracker)
+    trainer = Trainer(recipe, out, tracker=options.tracker, compiled=options.compile)
     trainer.run()
     if trainer.accelerator.is_main_process:
         print(f"The adapter is in {out}. Use it with --model {recipe.model} --adapter {out}")

@@ -22,6 +22,7 @@ import torch
 from accelerate import Accelerator
 from peft import LoraConfig, get_peft_model
 from torch import LongTensor, Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
 from magnet_lab import encoding, views
@@ -46,8 +47,22 @@ class Trainer:
         parameters: what is trained, by name: the adapter's weights, and the projection head's.
     """
 
-    def __init__(self, recipe: Recipe, out: Path | str, *, tracker: str | None = None, lab: Magnet | None = None):
-        """`lab`: a base model that is loaded already, in place of the one that the recipe names."""
+    def __init__(
+        self,
+        recipe: Recipe,
+        out: Path | str,
+        *,
+        tracker: str | None = None,
+        lab: Magnet | None = None,
+        compiled: bool = False,
+    ):
+        """
+        Args:
+            tracker: a tracker of Accelerate, such as "tensorboard".
+            lab: a base model that is loaded already, in place of the one that the recipe names.
+            compiled: put the blocks through `torch.compile`: a minute at the start, faster steps from then on. On a CPU
+                it needs a C++ compiler.
+        """
         self.recipe, self.out = recipe, Path(out)
         checkpoint.check_writable(self.out)
         half = recipe.precision == "bfloat16"
@@ -63,6 +78,9 @@ class Trainer:
             self.trained = get_peft_model(self.lab.model, lora_config(recipe.lora))
         if recipe.shard and self.accelerator.num_processes > 1:
             share_out(self.lab.model)
+        if compiled:
+            for block in self.lab.model.get_decoder().layers:
+                block.compile(dynamic=True)
         if recipe.activation_checkpointing:
             self.lab.model.gradient_checkpointing_enable({"use_reentrant": False})
             self.lab.model.enable_input_require_grads()
@@ -128,7 +146,9 @@ class Trainer:
                 if step % recipe.save_every == 0 or step == recipe.steps:
                     self._on_main(checkpoint.save, self.out, step, dump(recipe), self.parameters, self.optimizer)
                 if step in ends[:-1]:  # the adapter as this phase leaves it: LLM2Vec's after MNTP, for one
-                    self._on_main(save, self.out / f"phase-{ends.index(step) + 1}", recipe, self.trained)
+                    number = ends.index(step) + 1
+                    until_here = dataclasses.replace(recipe, phases=recipe.phases[:number])
+                    self._on_main(save, self.out / f"phase-{number}", until_here, self.trained)
         self._on_main(save, self.out, recipe, self.trained)
         self.accelerator.end_training()
         return self.out
@@ -178,7 +198,7 @@ class Trainer:
             def here(tensor: Tensor, part=part, longest=longest) -> Tensor:
                 return tensor[part, :longest].to(self.lab.device)
 
-            with self.autocast():
+            with self.autocast(), short_attention(self.lab.device, longest):
                 part_labels = {name: here(labels[name]) for name in weights}
                 states = hidden_states(self.lab.model, here(made.input_ids), here(made.span_ids))
                 # The head over the vocabulary is the widest matrix of all: only where there is something to predict.
@@ -260,7 +280,8 @@ class Trainer:
     def sentence_vectors(self, made: list[tuple[list[int], int, int]]) -> Tensor:
         """Vectors of sentences, from `_contrast_ids`, through the projection head, with gradient: `(n, hidden)`."""
         input_ids, tokens = (tensor.to(self.lab.device) for tensor in pad([ids for ids, _, _ in made]))
-        with self.autocast(), attention_dropout(self.lab.model, self.recipe.contrast.attention_dropout):
+        short = short_attention(self.lab.device, input_ids.shape[1])
+        with self.autocast(), short, attention_dropout(self.lab.model, self.recipe.contrast.attention_dropout):
             states = hidden_states(self.lab.model, input_ids, bidirectional(tokens)).float()
         pooled = torch.stack([row[start:stop].mean(dim=0) for row, (_, start, stop) in zip(states, made, strict=True)])
         return pooled if self.head is None else self.head(pooled)
@@ -276,7 +297,8 @@ class Trainer:
 
     def _show_samples(self, step: int) -> None:
         for text in self.recipe.samples:  # by every process: each may hold a part of the weights
-            made = self.lab.infill(text).text if "[blank" in text else text + self.lab.generate(text)
+            with torch.compiler.set_stance("force_eager"):  # a cache that grows would be compiled anew at every token
+                made = self.lab.infill(text).text if "[blank" in text else text + self.lab.generate(text)
             if self.accelerator.is_main_process:
                 tqdm.write(f"{step}: {made}")
 
@@ -308,6 +330,13 @@ def share_out(model) -> None:
     for block in model.get_decoder().layers:
         trained = {parameter for parameter in block.parameters() if parameter.requires_grad}
         fully_shard(block, reshard_after_forward=True, ignored_params=trained)
+
+
+def short_attention(device: torch.device, length: int):
+    """Plain products for the attention of short rows on a CPU: there PyTorch's fused attention is slow backwards under
+    a mask, and what it saves is memory, of which short rows take little."""
+    plain = device.type == "cpu" and length <= 256
+    return sdpa_kernel(SDPBackend.MATH) if plain else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
