@@ -6,6 +6,7 @@ A row is saved as soon as it is measured, so an experiment that is stopped goes 
 import importlib
 import math
 import pkgutil
+import sys
 import time
 import tomllib
 from pathlib import Path
@@ -57,7 +58,7 @@ def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
         try:
             result.rows[row] = experiment.rows[row](setting)
         except ModelUnavailable as error:
-            tqdm.write(f"{experiment.id}, {row}: left out. {error}")
+            tqdm.write(f"{experiment.id}, {row}: left out. {error}", file=sys.stderr)
             continue
         result.seconds[row] = round(time.perf_counter() - start, 1)
         result.save(path)
