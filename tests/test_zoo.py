@@ -249,7 +249,8 @@ def test_adapters_of_one_s_own(llama, tmp_path):
 
 def test_looking_for_adapters_fetches_nothing(monkeypatch):
     monkeypatch.setattr(fetch, "fetch", lambda *_, **__: pytest.fail("fetched"))
-    assert zoo.adapter_path("small", "mntp") is None
+    assert zoo.adapter_path("small", "mntp") == str(zoo.BUNDLED / "small" / "adapters" / "mntp")
+    assert zoo.adapter_path("llama-2-7b", "mntp") is None
     assert zoo.find("small") is None
 
 
