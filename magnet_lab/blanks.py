@@ -4,6 +4,7 @@
 backslash before the bracket makes it no blank but the word itself.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,12 +43,14 @@ class Blank:
     before_mark: bool
 
     def fits(self, text: str) -> bool:
-        """Whether a fill ends as the blank asks: a sentence ends, and no two marks stand side by side.
+        """Whether a fill ends as the blank asks, a sentence ends and no two marks stand side by side, and whether a
+        sentence says no two words twice.
 
-        A length in tokens often stops in the middle of a sentence, so fills that fit are preferred to likelier ones.
+        A length in tokens often stops in the middle of a sentence, and what is repeated is always likely. So fills that
+        fit are preferred to likelier ones.
         """
         if self.is_sentence:
-            return bool(_SENTENCE_END.search(text))
+            return bool(_SENTENCE_END.search(text)) and not stutters(text)
         return not (self.before_mark and _MARK.search(text))
 
 
@@ -80,6 +83,13 @@ class Template:
             ids=(*self.ids[:end], *ids, *self.ids[end:]),
             anchors=tuple(anchor + len(ids) for anchor in self.anchors[1:]),
         )
+
+
+def stutters(text: str) -> bool:
+    """Whether a text repeats a word at once, or any two words in a row: "a cat, a cat", "very very"."""
+    words = [word.strip(".,;:!?…\"'“”‘’()-–—").lower() for word in text.split()]
+    pairs = list(itertools.pairwise(word for word in words if word))
+    return len(set(pairs)) < len(pairs) or any(one == other for one, other in pairs)
 
 
 def parse(text: str) -> tuple[list[str], list[Blank]]:

@@ -110,3 +110,12 @@ def test_filling(tiny_lab):
     rest = plan.with_first(" an apple", ids)
     assert rest.fill([" lunch"]) == "She ate an apple for lunch."
     assert rest == template(tiny_lab.tokenizer, "She ate an apple for [blank:1].")
+
+
+def test_a_sentence_that_says_two_words_twice_fits_less():
+    blank = parse("He ran. [blank] She sat.")[1][0]
+    assert blank.fits("They bought a balloon and a kite.")
+    assert not blank.fits("They bought a balloon, a balloon, and a balloon.")
+    assert not blank.fits("She was very very glad.")
+    assert not blank.fits("They bought a balloon and")
+    assert parse("He ate [blank] today.")[1][0].fits("a cake, a cake")  # a few words are no sentence
