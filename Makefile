@@ -28,7 +28,7 @@ MAKE_VENV = \
 	  }; \
 	}
 
-.PHONY: setup app test lint bench compat clean
+.PHONY: setup app test test-eval lint bench compat clean
 
 setup: $(VENV)/.installed
 
@@ -49,6 +49,11 @@ app: setup
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
+
+# The adapters for others' tools, with those tools: hundreds of megabytes, so not a part of `test`.
+test-eval: $(VENV)/.installed-dev
+	@$(BIN)/python $(INSTALL) --constraint constraints.txt --editable ".[eval]"
+	$(BIN)/python -m pytest tests/integrations
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -42,16 +42,20 @@ class Blank:
     before_space: bool
     before_mark: bool
 
-    def fits(self, text: str) -> bool:
-        """Whether a fill ends as the blank asks, a sentence ends and no two marks stand side by side, and whether a
-        sentence says no two words twice.
+    def ends(self, text: str) -> bool:
+        """Whether a fill ends as the blank asks: a sentence ends, and no two marks stand side by side.
 
-        A length in tokens often stops in the middle of a sentence, and what is repeated is always likely. So fills that
-        fit are preferred to likelier ones.
+        A length in tokens often stops in the middle of a sentence.
         """
         if self.is_sentence:
-            return bool(_SENTENCE_END.search(text)) and not stutters(text)
+            return bool(_SENTENCE_END.search(text))
         return not (self.before_mark and _MARK.search(text))
+
+    def fits(self, text: str) -> bool:
+        """Whether a fill ends as the blank asks, and a sentence says no two words twice: what is repeated is always
+        likely. So fills that fit are preferred to likelier ones.
+        """
+        return self.ends(text) and not (self.is_sentence and stutters(text))
 
 
 @dataclass(frozen=True)

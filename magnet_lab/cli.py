@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import pkgutil
 import shutil
 import sys
@@ -67,11 +68,20 @@ def _parser() -> argparse.ArgumentParser:
     _add_sampling(infill)
 
     encode = command(_encode, "encode", "turn texts into vectors, and compare them")
-    encode.add_argument("texts", nargs="+", metavar="TEXT", help="a text; - reads one from each line")
+    encode.add_argument(
+        "texts",
+        nargs="+",
+        metavar="TEXT",
+        help="a text; - reads one from each line; with --out FOLDER/ a corpus: .txt, .jsonl, .parquet, or a hub id",
+    )
     _add_model(encode)
     encode.add_argument("--pooling", default="last", help="last (the default), mean or echo")
     encode.add_argument("--instruction", help="what the vectors are for")
-    encode.add_argument("--out", metavar="FILE.safetensors", help="save the vectors instead of comparing them")
+    encode.add_argument("--truncate", action="store_true", help="cut texts that are too long for the model")
+    encode.add_argument(
+        "--out", help="save the vectors instead of comparing them: FILE.safetensors, or FOLDER/ for those of a corpus"
+    )
+    encode.add_argument("--column", default="text", help="of a corpus: where its texts are (%(default)s)")
 
     generate = command(_generate, "generate", "go on with a text")
     generate.add_argument("text", metavar="TEXT", help="the text; - reads it")
@@ -162,10 +172,16 @@ def _infill(options) -> None:
 
 
 def _encode(options) -> None:
+    if options.out and not options.out.endswith(".safetensors"):
+        return _encode_corpus(options)
+    if file := next((text for text in options.texts if os.path.isfile(text)), None):
+        raise ValueError(f"{file} is a file: say with --out FOLDER/ where its vectors go")
     texts = [line for text in options.texts for line in (_lines() if text == "-" else [text])]
     if not texts:
         raise ValueError("there is no text on standard input")
-    vectors = _lab(options).encode(texts, instruction=options.instruction, pooling=options.pooling)
+    vectors = _lab(options).encode(
+        texts, instruction=options.instruction, pooling=options.pooling, truncate=options.truncate
+    )
     if options.out:
         from safetensors import SafetensorError
         from safetensors.torch import save_file
@@ -181,6 +197,26 @@ def _encode(options) -> None:
     print(" " * 4 + "".join(f"{number:>7}" for number in range(1, len(texts) + 1)))
     for number, (text, row) in enumerate(zip(texts, similarity(vectors, vectors).tolist(), strict=True), start=1):
         print(f"{number:>3} " + "".join(f"{value:>7.3f}" for value in row) + f"  {_shortened(text, 60)}")
+
+
+def _encode_corpus(options) -> None:
+    from magnet_lab import corpus
+    from magnet_lab.data.rows import Corpus, local_file
+
+    if text := next((text for text in options.texts if "/" not in text and local_file(text) is None), None):
+        raise ValueError(f"there is no file {text!r}; texts themselves are saved with --out FILE.safetensors")
+    here = corpus.process()
+    manifest = corpus.encode_corpus(
+        _lab(options, device=here.device),
+        Corpus(options.texts, column=options.column),
+        options.out,
+        instruction=options.instruction,
+        pooling=options.pooling,
+        truncate=options.truncate,
+        progress=True,
+    )
+    if here.is_main_process:
+        print(f"{sum(manifest['shards']):,} vectors of {manifest['width']} numbers in {options.out}")
 
 
 def _generate(options) -> None:
@@ -295,12 +331,13 @@ def _bench(options) -> None:
         importlib.import_module(f"magnet_lab.bench.{options.name}").main()
 
 
-def _lab(options):
+def _lab(options, device=None):
     """The model that the options name."""
     _quiet()
     from magnet_lab import Magnet
 
-    return Magnet.from_pretrained(options.model, adapter=None if options.adapter == "none" else options.adapter)
+    adapter = None if options.adapter == "none" else options.adapter
+    return Magnet.from_pretrained(options.model, adapter=adapter, device=device)
 
 
 def _quiet() -> None:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from transformers.utils import logging
 
-from magnet_lab import Magnet, bench, cli, zoo
+from magnet_lab import Magnet, bench, cli, corpus, zoo
 
 TINY = ["--model", "tiny", "--adapter", "none"]
 
@@ -118,6 +118,17 @@ def test_encode_saves_vectors(run, lab, tmp_path):
     assert torch.equal(load_file(file)["vectors"], lab.encode(["One.", "Two."]))
 
 
+def test_encode_turns_a_corpus_into_a_folder(run, lab, tmp_path):
+    (tmp_path / "c.jsonl").write_text('{"story": "One."}\n{"story": "Two."}\n')
+    code, out, err = run(
+        "encode", str(tmp_path / "c.jsonl"), *TINY, "--column", "story", "--out", f"{tmp_path}/v/", "--pooling", "mean"
+    )
+    assert code == 0 and out == f"2 vectors of 256 numbers in {tmp_path}/v/\n" and "texts/s" in err
+    ids, vectors = corpus.load(tmp_path / "v")
+    assert ids.tolist() == [0, 1]
+    assert torch.allclose(torch.from_numpy(vectors[:]), lab.encode(["One.", "Two."], pooling="mean"), atol=1e-4)
+
+
 def test_texts_come_from_standard_input(run, lab, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("Once upon\n"))
     assert (
@@ -136,6 +147,8 @@ def test_texts_come_from_standard_input(run, lab, monkeypatch):
         (["encode", "", *TINY], "empty"),
         (["encode", "A.", *TINY, "--pooling", "max"], "pooling 'max'"),
         (["encode", "A.", *TINY, "--out", "/nowhere/at/all.safetensors"], "nowhere"),
+        (["encode", "A.", *TINY, "--out", "vectors"], "no file 'A.'"),
+        (["encode", __file__, *TINY], "test_cli.py is a file: say with --out FOLDER/"),
         (["generate", "A", "--model", "./nowhere/at/all"], "no folder"),
         (["generate", "A", "--model", "tiny", "--adapter", "magnett"], "no adapter 'magnett'"),
         (["app", "--model", "./nowhere/at/all"], "no folder"),
