@@ -28,7 +28,7 @@ MAKE_VENV = \
 	  }; \
 	}
 
-.PHONY: setup app test test-eval lint bench compat clean
+.PHONY: setup app notebooks test test-eval lint bench compat clean
 
 setup: $(VENV)/.installed
 
@@ -54,6 +54,10 @@ test: $(VENV)/.installed-dev
 test-eval: $(VENV)/.installed-dev
 	@$(BIN)/python $(INSTALL) --constraint constraints.txt --editable ".[eval]"
 	$(BIN)/python -m pytest tests/integrations
+
+# The course in JupyterLab, in the clone itself.
+notebooks: setup
+	$(BIN)/python -m jupyterlab notebooks
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

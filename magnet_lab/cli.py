@@ -108,6 +108,10 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument("--model", default="small")
     results.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (%(default)s)")
 
+    notebooks = command(_notebooks, "notebooks", "copy the course into a folder and open it in JupyterLab")
+    notebooks.add_argument("folder", nargs="?", type=Path, default=Path("magnet_lab_course"), help="(%(default)s)")
+    notebooks.add_argument("--copy-only", action="store_true", help="open nothing")
+
     command(_models, "models", "list the models: where they are and what they come with")
     command(_doctor, "doctor", "check the installation, and say how to mend it")
 
@@ -310,6 +314,19 @@ def _ids(given: list[str], known) -> list[str]:
     if unknown := [name for name in given if name not in known and name != "all"]:
         raise ValueError(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}, and all")
     return list(known) if "all" in given else given
+
+
+def _notebooks(options) -> int:
+    import subprocess
+
+    from magnet_lab.course import copy
+
+    written, kept = copy.course(options.folder)
+    print(
+        f"{written} notebooks in {options.folder}"
+        + (f"; {kept} that you have changed were left as they are" * bool(kept))
+    )
+    return 0 if options.copy_only else subprocess.call([sys.executable, "-m", "jupyterlab", str(options.folder)])
 
 
 def _doctor(options) -> int:

@@ -254,3 +254,15 @@ def test_bench_adapters_puts_the_models_side_by_side(capsys, monkeypatch, tmp_pa
         row = next(line for line in printed.splitlines() if line.startswith(f"| {label} |"))
         assert row.split("|")[2].strip() == f"{made['base'][key]:.3g}"
     assert "sts.tsv, mean" in printed
+
+
+def test_notebooks_copies_the_course_and_keeps_what_a_student_wrote(run, tmp_path):
+    target = tmp_path / "course"
+    code, out, _ = run("notebooks", str(target), "--copy-only")
+    names = {path.relative_to(target).as_posix() for path in target.rglob("*.ipynb")}
+    assert code == 0 and out.startswith(f"{len(names)} notebooks in")
+    assert "00_one_model_three_modes.ipynb" in names and "solutions/00_one_model_three_modes.ipynb" in names
+    (target / "00_one_model_three_modes.ipynb").write_text("mine")
+    code, out, _ = run("notebooks", str(target), "--copy-only")
+    assert out == f"0 notebooks in {target}; 1 that you have changed were left as they are\n"
+    assert (target / "00_one_model_three_modes.ipynb").read_text() == "mine"

@@ -86,6 +86,7 @@ def packages_on_disk() -> set[str]:
 def test_every_package_is_listed():
     listed = PROJECT["tool"]["setuptools"]["packages"]
     assert listed == sorted(listed)
+    listed.remove("magnet_lab.notebooks")  # data alone
     assert set(listed) == packages_on_disk()
     folders = {name: ROOT / name.replace("magnet_lab.app", "app").replace(".", "/") for name in listed}
     assert [name for name, folder in folders.items() if not (folder / "__init__.py").is_file()] == []
@@ -94,7 +95,7 @@ def test_every_package_is_listed():
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("magnet_lab", "app"):
+    for name in ("magnet_lab", "app", "notebooks"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -109,8 +110,12 @@ def test_wheel_carries_everything_inside_one_package(wheel):
         names = set(archive.namelist())
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"magnet_lab"}
     assert any(name.endswith("/licenses/LICENSE") for name in names)
-    ignored = {"__pycache__"}
-    for folder, prefix in (("magnet_lab", "magnet_lab"), ("app", "magnet_lab/app")):
+    ignored = {"__pycache__", "src", ".ipynb_checkpoints"}  # of the notebooks, what is made from the sources
+    for folder, prefix in (
+        ("magnet_lab", "magnet_lab"),
+        ("app", "magnet_lab/app"),
+        ("notebooks", "magnet_lab/notebooks"),
+    ):
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and not ignored & set(file.parts):
                 assert f"{prefix}/{file.relative_to(ROOT / folder).as_posix()}" in names
@@ -126,12 +131,15 @@ import torch, magnet_lab, magnet_lab.app.pages
 print(magnet_lab.__file__, magnet_lab.app.__file__, sep="\\n")
 lab = magnet_lab.Magnet.from_pretrained("tiny", adapter=None, dtype=torch.float32)
 print(lab.generate("Once upon a time", max_new_tokens=5).strip() != "")
+from magnet_lab.course import copy
+print(copy.folder())
 """
     result = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env={"PYTHONPATH": str(site)}, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
-    package, app, wrote = result.stdout.split()
+    package, app, wrote, notebooks = result.stdout.split()
+    assert Path(notebooks) == site / "magnet_lab" / "notebooks" and (Path(notebooks) / "solutions").is_dir()
     assert Path(package).parent == site / "magnet_lab" and Path(app).parent == site / "magnet_lab" / "app"
     assert wrote == "True"
 

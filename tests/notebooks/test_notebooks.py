@@ -1,0 +1,137 @@
+"""The course's notebooks: made from their sources, clean, and running from top to bottom."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from magnet_lab.course.check import Verdict
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+_spec = importlib.util.spec_from_file_location("build", NOTEBOOKS / "src" / "build.py")
+build = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(build)
+
+SOURCES = build.sources()
+NAMES = [source.stem for source in SOURCES]
+COMMITTED = [path for path in sorted(NOTEBOOKS.rglob("*.ipynb")) if ".ipynb_checkpoints" not in path.parts]
+
+EXAMPLE = '''# %% [markdown]
+# Write it.
+
+# %% tags=["exercise"]
+def one():
+    """1"""
+    ### BEGIN SOLUTION
+    number = 1
+    return number
+    ### END SOLUTION
+
+
+# %%
+one()
+'''
+
+
+def test_a_source_makes_a_notebook_to_solve_and_one_solved(tmp_path):
+    (tmp_path / "00_example.py").write_text(EXAMPLE)
+    (for_students, for_instructors) = build.notebooks(tmp_path / "00_example.py").values()
+    prose, stub, folded, call = for_students.cells
+    assert stub.source == 'def one():\n    """1"""\n    raise NotImplementedError("your turn")'
+    assert stub.metadata.tags == ["exercise"]
+    assert "<details>" in folded.source and "    number = 1\n    return number\n```" in folded.source
+    assert [prose.source, call.source] == ["Write it.", "one()"]
+    assert [cell.source for cell in for_instructors.cells] == [
+        "Write it.",
+        'def one():\n    """1"""\n    number = 1\n    return number',
+        "one()",
+    ]
+
+
+def test_cleaning_keeps_the_last_state_of_a_progress_bar_and_no_address():
+    text = nbformat.v4.new_output("stream", text="0%\r50%\r100%\n<object at 0x7f3a>\n")
+    assert build.clean(text, 1).text == "100%\n<object>\n"
+    widget = nbformat.v4.new_output(
+        "display_data",
+        data={"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/plain": "IntSlider()"},
+    )
+    assert build.clean(widget, 1).data == {"text/plain": "IntSlider()"}
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
+def test_notebooks_are_those_of_their_sources(source):
+    for path, expected in build.notebooks(source).items():
+        assert path.is_file(), f"run: python notebooks/src/build.py {source.stem[:2]}"
+        found = nbformat.read(path, as_version=4)
+        assert [(cell.cell_type, cell.source) for cell in found.cells] == [
+            (cell.cell_type, cell.source) for cell in expected.cells
+        ], f"run: python notebooks/src/build.py {source.stem[:2]}"
+
+
+def test_no_notebook_is_without_a_source():
+    assert {path.stem for path in COMMITTED} == set(NAMES)
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=[f"{path.parent.name}/{path.stem}" for path in COMMITTED])
+def test_notebooks_read_without_a_kernel(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    text = path.read_text(encoding="utf-8")
+    assert path.stat().st_size < 1e6
+    assert "widgets" not in notebook.metadata and "widget-view" not in text
+    assert not re.search(r"at 0x[0-9a-f]{6}", text)
+    assert str(NOTEBOOKS.parent) not in text, "a path of the machine it was built on"
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), "not executed from top to bottom"
+    for cell in code:
+        for output in cell.outputs:
+            assert output.output_type != "error"
+            if "image/png" in output.get("data", {}):
+                twin = output.data["text/plain"]
+                assert not twin.startswith("<"), f"a picture without its content in words: {cell.source}"
+
+
+def run(notebook, monkeypatch) -> list[Verdict]:
+    """Run all cells here, without a kernel, as that would load the libraries anew; returns what the checks said."""
+    monkeypatch.chdir(NOTEBOOKS)
+    space, verdicts = {"__name__": "__main__"}, []
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type != "code":
+            continue
+        tree = ast.parse(cell.source)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, f"cell {number}", "exec"), space)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), space)
+            if isinstance(value, Verdict):
+                verdicts.append(value)
+            elif hasattr(value, "_repr_png_"):
+                assert value._repr_png_().startswith(b"\x89PNG")
+    return verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
+def test_solved_notebooks_run_and_every_check_says_yes(source, monkeypatch):
+    _, solved = build.notebooks(source).values()
+    for verdict in run(solved, monkeypatch):
+        assert verdict, verdict.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
+def test_students_notebooks_run_and_every_check_says_not_yet(source, monkeypatch):
+    unsolved, _ = build.notebooks(source).values()
+    for verdict in run(unsolved, monkeypatch):
+        assert not verdict
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_in_a_kernel():
+    (notebook, _) = build.notebooks(SOURCES[0]).values()
+    build.execute(notebook)
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
