@@ -12,6 +12,7 @@ _ATTRIBUTES = {"Magnet": "magnet_lab.model"}
 _MODULES = (
     "attention",
     "blanks",
+    "course",
     "decoder",
     "encoding",
     "infilling",
