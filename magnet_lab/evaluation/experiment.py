@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +35,20 @@ def bootstrap(units: list, statistic: Callable[[list], float], *, seed: int = 0,
     return Figure(float(statistic(units)), float(low), float(high), len(units))
 
 
+class Row(dict[str, Figure]):
+    """Column -> figure, and `texts`, given -> written, where a reader should see what the figures were taken from."""
+
+    def __init__(self, figures: Mapping[str, Figure] | Iterable = (), texts: Mapping[str, str] | None = None):
+        super().__init__(figures)
+        self.texts = dict(texts or {})
+
+
 Rows = dict[str, dict[str, Figure]]  # row -> column -> figure; what could not be measured is not there
+
+
+def texts(rows: Rows) -> dict[str, dict[str, str]]:
+    """Row -> given -> written, of those rows that have texts."""
+    return {row: columns.texts for row, columns in rows.items() if isinstance(columns, Row) and columns.texts}
 
 
 @dataclass(frozen=True)
@@ -53,12 +66,14 @@ class Setting:
     Attributes:
         model: name or path.
         quick: few examples, to see that everything runs.
+        folder: where a row keeps what it trains; set by `reproduce.run`.
     """
 
     model: str
     data: Data
     quick: bool = False
     seed: int = 0
+    folder: Path = Path("results")
     _base: Magnet | None = field(default=None, repr=False)
 
     def lab(self, adapter: str | None) -> Magnet:
@@ -78,14 +93,16 @@ class Experiment:
 
     Attributes:
         id: as in `published.toml`.
-        rows: for each row how it is measured: column -> figure.
+        rows: for each row how it is measured: column -> figure; a `Row` where there are texts beside.
         claims: what the paper reads in it.
+        shown: how many of its texts the report shows.
     """
 
     id: str
     title: str
     rows: dict[str, Callable[[Setting], dict[str, Figure]]]
     claims: list[Claim]
+    shown: int = 0
 
 
 @dataclass
@@ -111,7 +128,8 @@ class Result:
         """Write it as JSON, whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        kept = asdict(self) | ({"texts": found} if (found := texts(self.rows)) else {})
+        part.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         part.replace(path)
 
     @classmethod
@@ -122,12 +140,14 @@ class Result:
             ValueError: for a file that is none of ours.
         """
         try:
-            made = cls(**json.loads(path.read_text(encoding="utf-8")))
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            written = kept.pop("texts", {})
+            made = cls(**kept)
             made.rows = {
-                row: {column: Figure(**figure) for column, figure in columns.items()}
+                row: Row({column: Figure(**figure) for column, figure in columns.items()}, written.get(row))
                 for row, columns in made.rows.items()
             }
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{path} holds no result of `magnet-lab reproduce`: {error}") from None
         return made
 

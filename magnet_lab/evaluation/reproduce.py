@@ -16,6 +16,7 @@ from tqdm import tqdm
 import magnet_lab.evaluation
 from magnet_lab.bench._report import hardware
 from magnet_lab.evaluation.experiment import SHIPPED, Experiment, Result, Setting, commit, versions
+from magnet_lab.viz.results import results_figure
 from magnet_lab.zoo import ModelUnavailable
 
 
@@ -24,6 +25,7 @@ def experiments() -> dict[str, Experiment]:
     names = [module.name for module in pkgutil.iter_modules(magnet_lab.evaluation.__path__)]
     modules = [importlib.import_module(f"magnet_lab.evaluation.{name}") for name in sorted(names)]
     found = [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
+    found += [experiment for module in modules for experiment in getattr(module, "EXPERIMENTS", [])]
     return {experiment.id: experiment for experiment in found}
 
 
@@ -51,6 +53,7 @@ def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
     )
     if path.is_file() and (earlier := Result.load(path)).is_of(result):
         result = earlier
+    setting.folder = path.parent  # where a row keeps what it trains
     missing = [row for row in experiment.rows if row not in result.rows]
     for row in (bar := tqdm(missing, desc=experiment.id, unit=" rows", disable=not missing)):
         bar.set_postfix_str(row)
@@ -62,7 +65,18 @@ def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
             continue
         result.seconds[row] = round(time.perf_counter() - start, 1)
         result.save(path)
+    if any(result.rows.values()):
+        picture(experiment, result, path.with_suffix(".png"))
     return result
+
+
+def picture(experiment: Experiment, result: Result, path: Path) -> None:
+    """Write a result's picture, the paper's numbers in it where they stand in the same row and column."""
+    theirs = published().get(experiment.id, {"columns": [], "rows": {}})
+    printed = {row: dict(zip(theirs["columns"], values, strict=True)) for row, values in theirs["rows"].items()}
+    rows = {row: result.rows[row] for row in experiment.rows if result.rows.get(row)}
+    title = f"{experiment.id}: {experiment.title} ({result.model})"
+    results_figure(rows, printed=printed, title=title).savefig(path, metadata={"Software": None})
 
 
 def shipped(model: str, name: str) -> Result | None:

@@ -44,6 +44,8 @@ _FUNCTIONS = {
     "predictions_text": "probabilities",
     "step_figure": "stepping",
     "step_text": "stepping",
+    "results_figure": "results",
+    "results_text": "results",
     "show": "picture",
     "ranges": "tokens",
     "strip_text": "tokens",
