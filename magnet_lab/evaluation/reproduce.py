@@ -16,6 +16,7 @@ from tqdm import tqdm
 import magnet_lab.evaluation
 from magnet_lab.bench._report import hardware
 from magnet_lab.evaluation.experiment import SHIPPED, Experiment, Result, Setting, commit, versions
+from magnet_lab.evaluation.written import side_by_side
 from magnet_lab.viz.results import results_figure
 from magnet_lab.zoo import ModelUnavailable
 
@@ -91,7 +92,7 @@ def table(experiment: Experiment, result: Result) -> str:
     theirs = published().get(experiment.id, {"columns": [], "rows": {}})
     columns += [column for column in theirs["columns"] if column not in columns]
     lines = [["", *columns], ["---", *["---:"] * len(columns)]]
-    for row in experiment.rows:
+    for row in dict.fromkeys([*experiment.rows, *result.rows]):  # people's agreement is a row that nothing measures
         if row in result.rows:
             lines.append([row, *(_cell(result.rows[row].get(column)) for column in columns)])
     for row, values in theirs["rows"].items():
@@ -118,6 +119,8 @@ def report(experiment: Experiment, result: Result) -> str:
     ]
     lines += [table(experiment, result), ""]
     lines += [f"- {text}: **{verdict}**" for text, verdict in claims(experiment, result)]
+    printed = published().get(experiment.id, {}).get("texts", {})
+    lines += side_by_side(result.rows, printed, experiment.shown)
     return "\n".join(lines) + "\n"
 
 

@@ -22,17 +22,16 @@ The vectors are means over a text's tokens, without the opening token and any in
 `llm2vec`: `Magnet.encode(texts, pooling="mean")` gives the same ones. This file trains in small what
 `magnet-lab train llm2vec` trains in earnest.
 
-`python -m magnet_lab.relatives.llm2vec` takes the bundled model through the steps and prints what each one changes.
+`magnet-lab reproduce llm2vec-reach llm2vec-steps` takes the bundled model through the steps and says what each one
+changes (`evaluation/llm2vec_steps.py`).
 """
 
-import argparse
 import copy
+import functools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import torch
 from torch import BoolTensor, LongTensor, Tensor
-from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from magnet_lab import Magnet, encoding, views
@@ -42,7 +41,6 @@ from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import hidden_states, pad, start_ids, text_ids, vocabulary_scores
 from magnet_lab.evaluation import masked
 from magnet_lab.objectives import info_nce, mntp_loss
-from magnet_lab.relatives.prefix_lm.report import lines, over_seeds, save
 
 LENGTH = 64  # tokens of a text, at most
 ROWS, SENTENCES = 8, 32  # texts in a batch of step 2, sentences in one of step 3
@@ -135,7 +133,6 @@ def adapt(
     seed: int,
     lr: float,
     attention_dropout: float = 0.0,
-    progress: tqdm | None = None,
 ) -> tuple[PreTrainedModel, list[float]]:
     """A copy of the model, trained with LoRA, whose matrices are added to the weights in the end.
 
@@ -143,7 +140,6 @@ def adapt(
         model: stays as it is.
         loss: of the copy, at a step counted from 0, with a generator for all that is random in it.
         attention_dropout: while it is trained.
-        progress: a bar that moves by one each step.
 
     Returns:
         The copy, a stock model again, and the loss of every step.
@@ -166,8 +162,6 @@ def adapt(
                 value.backward()
                 optimizer.step()
                 losses.append(float(value.detach()))
-                if progress is not None:
-                    progress.update()
     return adapted.merge_and_unload().eval(), losses
 
 
@@ -200,7 +194,9 @@ def reach(lab: Magnet, texts: Sequence[str]) -> dict[str, dict[str, float]]:
 
 
 @torch.no_grad()
-def measure(model: PreTrainedModel, lab: Magnet, texts: Sequence[str], triplets: Sequence[pairs.Pair]) -> dict:
+def measure(
+    model: PreTrainedModel, lab: Magnet, texts: Sequence[str], triplets: Sequence[pairs.Pair]
+) -> dict[str, float]:
     """What steps 2 and 3 change.
 
     Args:
@@ -238,82 +234,32 @@ def _neighbours(sentence: Tensor, same: Tensor, other: Tensor) -> dict[str, floa
     }
 
 
-def experiment(lab: Magnet, seeds: Sequence[int], *, mntp_steps: int = 60, simcse_steps: int = 30, most: int = 200):
-    """The bundled texts through all steps; figures of trained models are means over seeds.
+@functools.cache
+def bundled() -> Magnet:
+    """The bundled model as it is, in float32: what the steps start from here."""
+    return Magnet.from_pretrained("tiny", adapter=None, device="cpu", dtype=torch.float32)
 
-    Args:
-        lab: the model to start from, in float32.
-        mntp_steps, simcse_steps: of training.
-        most: held-out texts and triplets that are measured on.
-    """
-    tokenizer = lab.tokenizer
-    stories, held_out = list(rows.texts(Corpus(["stories.txt"]))), list(rows.texts(Corpus(["stories-held-out.txt"])))
+
+@functools.cache  # step 3 goes on from it
+def after_mntp(seed: int, steps: int, shifted: bool = True) -> tuple[PreTrainedModel, list[float]]:
+    """Step 2 on the bundled model and stories; see `adapt`."""
+    stories, lab = list(rows.texts(Corpus(["stories.txt"]))), bundled()
+
+    def loss(model, step, generator):
+        drawn = [stories[rows.place(step * ROWS + offset, len(stories), seed)] for offset in range(ROWS)]
+        input_ids, tokens, _ = text_batch(lab.tokenizer, drawn)
+        return mntp(model, lab.tokenizer, input_ids, tokens, generator, shifted=shifted)
+
+    return adapt(lab.model, loss, steps, seed=seed, lr=1e-3)
+
+
+def after_simcse(seed: int, mntp_steps: int, steps: int) -> tuple[PreTrainedModel, list[float]]:
+    """Step 3 on what step 2 has left, with the bundled sentences; see `adapt`."""
     sentences = [first for first, _ in pairs.read("dropout", Corpus(["sentences.tsv"]))]
-    triplets = pairs.read("triplets", Corpus(["sentences-held-out.tsv"]))[:most]
-    held_out = held_out[:most]
 
-    def hidden(shifted: bool, seed: int):
-        def loss(model, step, generator):
-            drawn = [stories[rows.place(step * ROWS + offset, len(stories), seed)] for offset in range(ROWS)]
-            input_ids, tokens, _ = text_batch(tokenizer, drawn)
-            return mntp(model, tokenizer, input_ids, tokens, generator, shifted=shifted)
+    def loss(model, step, generator):
+        drawn = [sentences[rows.place(step * SENTENCES + i, len(sentences), seed)] for i in range(SENTENCES)]
+        return simcse(model, *text_batch(bundled().tokenizer, drawn))
 
-        return loss
-
-    def contrast(seed: int):
-        def loss(model, step, generator):
-            drawn = [
-                sentences[rows.place(step * SENTENCES + offset, len(sentences), seed)] for offset in range(SENTENCES)
-            ]
-            return simcse(model, *text_batch(tokenizer, drawn))
-
-        return loss
-
-    stages: dict[str, list[dict[str, float]]] = {
-        "2 after MNTP": [],
-        "2 if labels are not shifted": [],
-        "3 after SimCSE": [],
-    }
-    with tqdm(total=len(seeds) * (2 * mntp_steps + simcse_steps), desc="LLM2Vec", unit=" steps") as progress:
-        for seed in seeds:
-            started = {"seed": seed, "progress": progress}
-            for stage, shifted in (("2 if labels are not shifted", False), ("2 after MNTP", True)):
-                model, losses = adapt(lab.model, hidden(shifted, seed), mntp_steps, lr=1e-3, **started)
-                stages[stage].append(_course(losses) | measure(model, lab, held_out, triplets))
-            model, losses = adapt(model, contrast(seed), simcse_steps, lr=3e-4, attention_dropout=0.3, **started)
-            stages["3 after SimCSE"].append(_course(losses) | measure(model, lab, held_out, triplets))
-    return {
-        "0 before, causal": causal_baseline(lab, triplets),
-        "1 what a token hears of": reach(lab, held_out[:32]),
-        "1 both ways, untrained": measure(lab.model, lab, held_out, triplets),
-        **{
-            stage: {figure: over_seeds([run[figure] for run in runs]) for figure in runs[0]}
-            for stage, runs in stages.items()
-        },
-    }
-
-
-def _course(losses: list[float]) -> dict[str, float]:
-    share = max(1, len(losses) // 6)
-    return {"first losses": sum(losses[:share]) / share, "last losses": sum(losses[-share:]) / share}
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m magnet_lab.relatives.llm2vec",
-        description="Take the bundled model through the three steps of LLM2Vec and print what each one changes.",
-    )
-    parser.add_argument("--seeds", type=int, default=3, help="how often each step is trained (%(default)s)")
-    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
-    options = parser.parse_args(arguments)
-    if options.seeds < 1:
-        parser.error(f"--seeds {options.seeds}: a model is trained once at least")
-    lab = Magnet.from_pretrained("tiny", adapter=None, device="cpu", dtype=torch.float32)
-    figures = experiment(lab, range(options.seeds))
-    print("\n".join(lines(figures)))
-    if options.json:
-        save(options.json, "LLM2Vec", figures)
-
-
-if __name__ == "__main__":
-    main()
+    model, _ = after_mntp(seed, mntp_steps)
+    return adapt(model, loss, steps, seed=seed, lr=3e-4, attention_dropout=0.3)

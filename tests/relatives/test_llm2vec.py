@@ -1,6 +1,5 @@
 """LLM2Vec's three steps against the tutorial's own classes, the public package's way to pool, and printed sums."""
 
-import json
 import math
 
 import pytest
@@ -243,14 +242,14 @@ def test_neighbours_by_hand():
     assert list(found.values()) == pytest.approx([100 / 3, 200 / 3, 1.8 / 3, 3.2 / 6])
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
-    """The shortest run: what is checked is that everything is there, not what it says."""
-    run = llm2vec.experiment
-    short = {"mntp_steps": 1, "simcse_steps": 1, "most": 6}
-    monkeypatch.setattr(llm2vec, "experiment", lambda lab, seeds: run(lab, seeds, **short))
-    llm2vec.main(["--seeds", "1", "--json", str(tmp_path / "found.json")])
-    figures = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["figures"]
-    assert [name[0] for name in figures] == ["0", "1", "1", "2", "2", "3"]
-    assert "3 after SimCSE · cosine of strangers" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        llm2vec.main(["--seeds", "0"])
+def test_step_3_goes_on_from_step_2():
+    """With no step of its own it is step 2's model; each is trained on its own texts, from its seed."""
+    before, losses = llm2vec.after_mntp(0, 1)
+    after, none = llm2vec.after_simcse(0, 1, 0)
+    assert len(losses) == 1 and none == []
+    assert all(torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
+    further, more = llm2vec.after_simcse(0, 1, 1)
+    assert len(more) == 1 and any(
+        not torch.equal(a, b) for a, b in zip(before.parameters(), further.parameters(), strict=True)
+    )
+    assert llm2vec.after_mntp(0, 1, False)[1] != losses

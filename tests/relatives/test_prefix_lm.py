@@ -1,6 +1,5 @@
 """Prefix LM against the chapter's own code, its equation term by term, and PyTorch's attention."""
 
-import json
 import math
 
 import pytest
@@ -10,8 +9,7 @@ from torch.nn import functional
 
 from magnet_lab.attention import attention_mask, receptive_field
 from magnet_lab.objectives import msg_loss
-from magnet_lab.relatives.prefix_lm import __main__ as command
-from magnet_lab.relatives.prefix_lm import data, experiments, masks, report, training
+from magnet_lab.relatives.prefix_lm import data, experiments, masks, training
 from magnet_lab.relatives.prefix_lm.model import Attention, EncoderDecoder, PrefixLM, parameter_count
 
 # What follows is the chapter's code, shortened where it only loops.
@@ -141,12 +139,12 @@ def test_masks_are_what_the_chapter_says_and_what_its_code_makes(length):
 
 def test_pairs_and_reach():
     """Counted by hand: 6·6, 1 + … + 6, 3·3 + 4 + 5 + 6, and 3·6 + 4 + 5 + 6."""
-    found = experiments.masks()
-    assert found["pairs"] == {"bidirectional": 36, "unidirectional": 21, "prefix": 24, "prefix, printed": 33}
+    found = {name: experiments.mask(name) for name in experiments.MASKS}
+    assert [figures["pairs"] for figures in found.values()] == [36, 21, 24, 33]
+    sound, printed = found["prefix"], found["prefix, as printed"]
     # Of three targets the first has two later ones and the second has one.
-    assert list(found["later targets in reach of a target after two layers"].values()) == [0, 3]
-    changes = found["change of the prefix's states with another target"]
-    assert changes["prefix"] == 0 and changes["prefix, printed"] > 0.01
+    assert [figures["later targets in reach, two layers"] for figures in (sound, printed)] == [0, 3]
+    assert sound["prefix states moved by another target"] == 0 < 0.01 < printed["prefix states moved by another target"]
 
 
 def test_padding_is_seen_by_none_under_the_printed_mask():
@@ -408,35 +406,37 @@ def test_mistakes_are_named():
         EncoderDecoder(7, hidden=16, heads=2)(rows(), torch.ones(3, 9, dtype=torch.long))
 
 
-def test_intervals():
-    """Three values 1, 2, 3: the table's t for two degrees of freedom is 4.3027, the standard error 1 / √3."""
-    found = report.over_seeds([1.0, 2.0, 3.0])
-    assert found["mean"] == 2 and found["seeds"] == 3
-    assert found["high"] - 2 == pytest.approx(4.3027 / math.sqrt(3), abs=1e-4) == 2 - found["low"]
-    assert report.over_seeds([4.0])["low"] is None
-    assert report.lines({"a": {"b": report.over_seeds([1.0, 3.0]), "c": 5, "d": "x"}}) == [
-        "a · b: 2  [-10.71, 14.71]",
-        "a · c: 5",
-        "a · d: x",
-    ]
+def test_what_is_measured_of_the_chapters_training():
+    """A few steps: each figure from the model's own scores, position by position."""
+    model, losses = experiments.learn_chapter("prefix", 0, 4)
+    found = experiments.chapter("prefix", 0, 4)
+    assert found["first loss"] == losses[0] and found["last 20 losses"] == pytest.approx(sum(losses) / 4)
+    assert found["fall (%)"] == pytest.approx(100 * (losses[0] - sum(losses) / 4) / losses[0])
+    lost = {length: [[] for _ in range(14)] for length in range(14, 34)}
+    with torch.no_grad():
+        for length, by_place in lost.items():
+            log_probs = model(experiments.ASKED, prefix_ids(48, length, len(experiments.ASKED))).log_softmax(dim=-1)
+            for place in range(14):
+                for row, scores in zip(experiments.ASKED, log_probs[:, length + place - 1], strict=True):
+                    by_place[place].append(-float(scores[row[length + place]]))
+    means = [sum(sum(lost[length][place]) / 43 for length in lost) / 20 for place in range(14)]
+    assert found["1st target"] == pytest.approx(means[0], rel=1e-4)
+    assert found["2nd to 5th"] == pytest.approx(sum(means[1:5]) / 4, rel=1e-4)
+    assert found["10th to 14th"] == pytest.approx(sum(means[9:]) / 5, rel=1e-4)
+    assert found["… in writing"] == pytest.approx(found["half a row"], rel=1e-4)  # a sound mask
+    by_length = experiments.prefix_of(24, "prefix", 0, 4)
+    assert by_length["loss"] == pytest.approx(found["half a row"], rel=1e-4)
+    text = experiments.go_on(model, experiments.PREFIXES[0])
+    assert text.startswith("The quick") and len(text) == 48
 
 
-@pytest.mark.slow
-def test_experiments_run_from_the_command(tmp_path, monkeypatch, capsys):
-    """Two steps each: what is checked is that everything is there, not what it says."""
-    monkeypatch.setattr(experiments, "ASKED", experiments.ASKED[::10])
-    for name in command.TRAINED:
-        run = getattr(experiments, name)
-        monkeypatch.setattr(experiments, name, lambda seeds, run=run: run(seeds, steps=2))
-    command.main(["--seeds", "1", "--json", str(tmp_path / "found.json")])
-    figures = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["figures"]
-    assert list(figures) == list(command.NAMES)
-    assert set(experiments.ARMS) < set(figures["chapter"]) and len(figures["chapter"]["written"]) == 8
-    assert set(figures["unified"]) == {"trained unified", *(f"trained {mode}" for mode in masks.MODES)}
-    assert "prefix, printed mask" in figures["leak"] and len(figures["sorting"]) == 5
-    assert "prefix · parameters: 110352" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        command.main(["leek"])
+def test_even_weights_are_1_and_a_targets_share_is_of_what_it_sees():
+    """At first all keys look nearly alike, so a target's weight on the prefix is the share of it in what it sees."""
+    found = experiments.attention(1, 0, 0)
+    assert all(found[name] > 0.95 for name in ("evenness, prefix token", "evenness, target token"))
+    share = sum(24 / seen for seen in range(25, 49)) / 24
+    assert found["… if all were alike"] == pytest.approx(share, rel=1e-5)
+    assert found["target's weight on the prefix"] == pytest.approx(share, abs=0.01)
 
 
 @pytest.mark.slow

@@ -6,11 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from magnet_lab.decoder import pad
-from magnet_lab.relatives.restorable import experiments, metrics, tables, texts, training
+from magnet_lab.relatives.restorable import experiments, metrics, texts, training
 from magnet_lab.relatives.restorable.decoders import (
     READERS,
     CrossAttention,
@@ -20,7 +19,7 @@ from magnet_lab.relatives.restorable.decoders import (
     labels,
 )
 from magnet_lab.relatives.restorable.encoder import Encoder
-from magnet_lab.relatives.restorable.experiments import Run, Setting
+from magnet_lab.relatives.restorable.experiments import Run, Setup
 from magnet_lab.relatives.restorable.layers import Shape, Words, places
 from magnet_lab.relatives.restorable.search import beam_search
 
@@ -307,65 +306,63 @@ def test_passages_are_runs_of_sentences():
     assert texts.spread(["a"], 3) == ["a"]
 
 
-def test_rows_are_the_tokens_of_their_texts(tmp_path):
-    tokenizer = texts.make_tokenizer(STORIES, 300, tmp_path)
+def test_rows_are_the_tokens_of_their_texts():
+    tokenizer = texts.make_tokenizer(STORIES, 300)
     sentences = texts.passages(STORIES, 1)
-    made = texts.tokenized(tokenizer, sentences, longest=14)
-    assert 0 < len(made) < len(sentences)
+    made = texts.tokenized(tokenizer, sentences)
     places = [len(made) - 1, 0]
     for place, row, tokens in zip(places, *made.rows(places), strict=True):
-        assert tokenizer.decode(row[tokens]) == made.texts[place]
-        assert tokens.sum() <= 14
-    with pytest.raises(ValueError, match="none of 20 texts has 1 to 2 tokens"):
-        texts.tokenized(tokenizer, sentences, longest=2)
+        assert tokenizer.decode(row[tokens]) == made.texts[place].lower()
+        words = made.texts[place].lower().replace(".", " .").split()
+        assert tokenizer.convert_ids_to_tokens(row[tokens].tolist()) == words
+    assert tokenizer.unk_token_id in tokenizer("a zebra", add_special_tokens=False)["input_ids"]
+    with pytest.raises(ValueError, match="of 2 texts, 1 have no word"):
+        texts.tokenized(tokenizer, ["A dog.", ""])
 
 
 # Training
 
 
 @pytest.fixture(scope="module")
-def setting(tmp_path_factory):
+def setup():
     """Everything in its smallest."""
-    made = Setting(
+    return Setup(
         stories=STORIES,
         held_out=STORIES[:2],
-        folder=tmp_path_factory.mktemp("restorable"),
         shape=Shape(vocabulary=300, d_model=32, d_repr=32, heads=2, d_feedforward=64),
         steps=2,
         pretraining_steps=2,
         retrieval_steps=2,
         batch=4,
-        longest=30,
         measured=4,
     )
-    experiments.pretrain(made, seed=0)
-    return made
 
 
-def test_what_was_learned_comes_back(setting):
+def test_what_was_learned_comes_back(setup):
     """Twenty sentences by heart: each is restored from its own vector, and not from another's."""
-    tokenizer, train, _ = experiments.data(setting, 1)
-    words = Words(setting.shape)
-    encoder, decoder = Encoder(setting.shape, words), Decoder("gating", setting.shape, words)
+    tokenizer, train, _ = experiments.data(setup, 1)
+    words = Words(setup.shape)
+    encoder, decoder = Encoder(setup.shape, words), Decoder("gating", setup.shape, words)
 
     def encode(places):
         return encoder(*train.rows(places))
 
     training.train_to_restore(
-        [encoder], encode, decoder, train, tokenizer.eos_token_id, steps=200, batch=20, lr=1e-2, seed=0
+        [encoder], encode, decoder, train, tokenizer.eos_token_id, steps=300, batch=20, lr=5e-3, seed=0
     )
     figures, restored = training.measure(encode, decoder, train, tokenizer)
-    assert restored == train.texts
+    # A last mark may be missing: by Table 6 the search is over with four finished texts, while the best still lacks it.
+    assert [text.strip(".") for text in restored] == [text.lower().strip(".") for text in train.texts]
     assert figures["R-L"] == 100 and figures["PPL"] < 1.1
     mixed, _ = training.measure(lambda places: encode(places[::-1]), decoder, train, tokenizer)
     assert mixed["R-L"] < 50 and mixed["PPL"] > 10
 
 
 @torch.no_grad()
-def test_perplexity_is_of_each_token_and_the_end(setting):
-    tokenizer, _, held_out = experiments.data(setting, 1)
-    words = Words(setting.shape)
-    encoder, decoder = Encoder(setting.shape, words), Decoder("gating", setting.shape, words)
+def test_perplexity_is_of_each_token_and_the_end(setup):
+    tokenizer, _, held_out = experiments.data(setup, 1)
+    words = Words(setup.shape)
+    encoder, decoder = Encoder(setup.shape, words), Decoder("gating", setup.shape, words)
     log_probs = []
     for text in held_out.texts:
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -377,12 +374,11 @@ def test_perplexity_is_of_each_token_and_the_end(setting):
 
 
 @pytest.mark.parametrize("name, frozen, layers", [("a", False, 1), ("b", True, 1), ("c", False, 2), ("d", True, 2)])
-def test_configurations_are_those_of_table_1(setting, name, frozen, layers):
+def test_configurations_are_those_of_table_1(setup, name, frozen, layers):
     """What learns and what stays, seen after a training; new layers come after those that were pre-trained."""
     run = Run(configuration=name)
-    before = experiments.start(setting, run, seed=0).state_dict()
-    experiments.restoration(setting, run, seed=0)
-    after = load_file(experiments._restoring(setting, run, 0))
+    before = experiments.start(setup, run, seed=0).state_dict()
+    after = experiments.restorer(setup, run, seed=0)[0].state_dict()
     changed = {key for key in before if not torch.equal(before[key], after[key])}
     assert ("words.weight" in changed) == (not frozen)
     assert any(key.startswith("layers.0") for key in changed) == (not frozen)
@@ -390,24 +386,24 @@ def test_configurations_are_those_of_table_1(setting, name, frozen, layers):
     assert any(key.startswith("additional") for key in changed) == (layers == 2)
 
 
-def test_encoders_start_from_what_was_pretrained(setting):
-    plain, longer = (experiments.start(setting, Run(configuration=name), seed=0) for name in "ac")
+def test_encoders_start_from_what_was_pretrained(setup):
+    plain, longer = (experiments.start(setup, Run(configuration=name), seed=0) for name in "ac")
     for key, value in plain.layers.state_dict().items():
         assert torch.equal(longer.layers.state_dict()[key], value)
     torch.manual_seed(1)
-    assert not torch.equal(plain.words.weight, Words(setting.shape).weight)
+    assert not torch.equal(plain.words.weight, Words(setup.shape).weight)
 
 
-def test_pretraining_finds_hidden_tokens(setting):
-    tokenizer, train, _ = experiments.data(setting, 1)
-    encoder = Encoder(setting.shape, Words(setting.shape))
+def test_pretraining_finds_hidden_tokens(setup):
+    tokenizer, train, _ = experiments.data(setup, 1)
+    encoder = Encoder(setup.shape, Words(setup.shape))
 
     def surprise():
-        """Nats for a sentence's middle token, hidden behind an underscore."""
+        """Nats for a sentence's middle token, hidden behind the mask token."""
         lost = []
         for ids in (tokenizer(text, add_special_tokens=False)["input_ids"] for text in train.texts):
             place, hidden = len(ids) // 2, list(ids)
-            hidden[place] = tokenizer.convert_tokens_to_ids("_")
+            hidden[place] = tokenizer.mask_token_id
             states = encoder.states(torch.tensor([hidden]), torch.ones(1, len(ids), dtype=torch.bool))
             lost.append(-encoder.words.scores(states)[0, place].log_softmax(dim=-1)[ids[place]].item())
         return sum(lost) / len(lost)
@@ -444,19 +440,18 @@ def test_recall_counts_passages_that_are_nearer():
     assert found == {"R@1": pytest.approx(100 / 3), "R@2": pytest.approx(200 / 3), "R@3": pytest.approx(100)}
 
 
-def test_retrieval_is_learned(setting):
-    tokenizer, _, _ = experiments.data(setting, 1)
+def test_retrieval_is_learned(setup):
+    tokenizer, _, _ = experiments.data(setup, 1)
     asked, answers = (texts.tokenized(tokenizer, side) for side in texts.questions(STORIES))
-    pair = Encoder(setting.shape, Words(setting.shape)), Encoder(setting.shape, Words(setting.shape))
+    pair = Encoder(setup.shape, Words(setup.shape)), Encoder(setup.shape, Words(setup.shape))
     training.train_to_retrieve(*pair, asked, answers, steps=30, batch=4, lr=1e-2, seed=0)
     assert training.recall(*pair, asked, answers, at=(1,)) == {"R@1": 100}
 
 
-# Runs, tables and claims
+# Runs
 
 
-def test_runs_follow_from_their_seed(setting):
-    experiments.embed(setting)
+def test_runs_follow_from_their_seed(setup):
     for name, what in (
         ("restoration", (Run("cross", sentences=3),)),
         ("retrieval", (Run(), False)),
@@ -464,35 +459,46 @@ def test_runs_follow_from_their_seed(setting):
     ):
         function = getattr(experiments, name)
         torch.manual_seed(1)
-        once = function(setting, *what, 0)
+        once = function(setup, *what, 0)
+        for kept in (experiments.pretrained, experiments.restorer, experiments.vectors):
+            kept.cache_clear()
         torch.manual_seed(2)
-        assert function(setting, *what, 0) == once
-        assert function(setting, *what, 0).keys() == once.keys()
+        assert function(setup, *what, 0) == once
+        assert function(setup, *what, 1) != once or name == "retrieval"
 
 
-def test_from_nothing_every_text_is_the_same(setting):
-    """The yardstick of what a vector holds must not see the vector."""
-    experiments.embed(setting)
-    restored = {text for _, text in experiments.embedded(setting, "nothing", 0)["samples"]}
-    assert len(restored) == 1
+def test_retrieval_can_start_from_a_restoring_encoder(setup, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        training, "train_to_retrieve", lambda one, other, *_, **__: started.append((one.state_dict(), one))
+    )
+    for restoring in (False, True):
+        experiments.retrieval(setup, Run(configuration="b"), restoring, 0)
+    wanted = experiments.restorer(setup, Run(configuration="b"), 0)[0].state_dict()
+    plain = experiments.start(setup, Run(configuration="b"), 0).state_dict()
+    assert all(torch.equal(started[0][0][key], plain[key]) for key in plain)
+    assert all(torch.equal(started[1][0][key], wanted[key]) for key in wanted)
+    assert not torch.equal(plain["project.weight"], wanted["project.weight"])
+    assert all(parameter.requires_grad for _, encoder in started for parameter in encoder.parameters())
 
 
-def test_verdicts():
-    """Differences of 3, 4 and 5: mean 4, deviation 1, half an interval 4.303 / √3."""
-    task, other = ("restoration", Run()), ("restoration", Run("cross"))
-    claim = tables.Claim("better", [task], [other])
-    results = {task: [{"R-L": 13}, {"R-L": 24}, {"R-L": 35}], other: [{"R-L": 10}, {"R-L": 20}, {"R-L": 30}]}
-    found = tables.verdict(claim, results)
-    assert found["verdict"] == "held"
-    assert (found["low"], found["high"]) == (pytest.approx(4 - 2.484, abs=1e-3), pytest.approx(4 + 2.484, abs=1e-3))
-    assert tables.verdict(replace(claim, higher=[other], lower=[task]), results)["verdict"] == "not held"
-    results[task][0] = {"R-L": 0}
-    assert tables.verdict(claim, results)["verdict"] == "open"
-    assert tables.verdict(replace(claim, higher=[task, task], lower=[task, task]), results)["mean"] == 0
-    assert tables.verdict(claim, {key: rows[:1] for key, rows in results.items()})["verdict"] == "open"
+def test_vectors_are_magnets_with_every_element_on_one_scale(setup):
+    from magnet_lab import Magnet
+
+    seen, unseen = experiments.vectors(setup, "mean")
+    _, train, held_out = experiments.data(setup, 1)
+    lab = Magnet.from_pretrained("tiny")
+    ours, theirs = (lab.encode(of.texts, pooling="mean") for of in (train, held_out))
+    close(seen, (ours - ours.mean(dim=0)) / ours.std(dim=0))
+    close(unseen, (theirs - ours.mean(dim=0)) / ours.std(dim=0))
 
 
-def test_every_claim_is_of_runs_that_are_made():
-    for claim in tables.CLAIMS:
-        assert {*claim.higher, *claim.lower} <= set(tables.TASKS), claim.words
-    assert len({claim.words for claim in tables.CLAIMS}) == len(tables.CLAIMS)
+def test_from_nothing_the_vector_is_not_seen(setup, monkeypatch):
+    """The yardstick of what a vector holds must not see the vector: all it goes by is zeros."""
+    given = []
+    monkeypatch.setattr(
+        training, "train_to_restore", lambda modules, encode, *_, **__: given.append(encode([0, 1]).clone())
+    )
+    for vector in ("nothing", "last"):
+        experiments.embedded(setup, vector, 0)
+    assert (given[0] == 0).all() and not torch.equal(*given[1])

@@ -14,7 +14,7 @@ which is missing-span generation (`objectives.msg_loss`) with the span at the en
     training.py      the loop, the loss of every token, and writing
     experiments.py   what the chapter says, measured
 
-`python -m magnet_lab.relatives.prefix_lm` runs the experiments.
+`magnet-lab reproduce prefixlm-masks prefixlm-text prefixlm-leak …` runs them (`evaluation/prefixlm_chapter.py`).
 
 Where this differs from the chapter's code, it follows the chapter's equation: the prefix does not see the target
 (`masks.printed_mask` says more), every row of a batch has its own split, and the first token after the prefix is a

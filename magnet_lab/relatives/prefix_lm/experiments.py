@@ -1,19 +1,19 @@
-"""What the chapter says, measured: each experiment is a function that returns its figures.
+"""What the chapter says, measured: each experiment is a function of a seed that returns figures by name.
 
-Where something is trained, it is trained from several seeds, and a figure is a mean with a 95 % interval. The model is
-the one that the chapter trains (64 hidden, 4 heads, 2 layers). On the chapter's text its training is the chapter's too:
-500 steps of 8 rows of 48 characters, AdamW, learning rate 1e-3. All of that text's 216 characters are trained on, here
-as there: what is measured on it is how well it was learnt by heart.
+The model is the one that the chapter trains (64 hidden, 4 heads, 2 layers). On the chapter's text its training is the
+chapter's too: 500 steps of 8 rows of 48 characters, AdamW, learning rate 1e-3. All of that text's 216 characters are
+trained on, here as there: what is measured on it is how well it was learnt by heart.
+
+`evaluation/prefixlm_chapter.py` makes tables of them, over several seeds.
 """
 
-import math
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import BoolTensor, LongTensor
-from tqdm import tqdm
 
 from magnet_lab.attention import attention_mask, receptive_field
 from magnet_lab.relatives.prefix_lm.data import (
@@ -32,7 +32,6 @@ from magnet_lab.relatives.prefix_lm.data import (
 )
 from magnet_lab.relatives.prefix_lm.masks import MODES, mode_span_ids, printed_mask
 from magnet_lab.relatives.prefix_lm.model import EncoderDecoder, PrefixLM, parameter_count
-from magnet_lab.relatives.prefix_lm.report import over_seeds
 from magnet_lab.relatives.prefix_lm.training import (
     fit,
     losses_by_position,
@@ -50,7 +49,7 @@ ASKED = TEXT.unfold(0, LENGTH, 4)  # (43, 48): the text from every fourth place 
 PREFIXES = ("The quick", "A journey of", "Knowledge is", "A journey of a thousand ")
 SPLITS = (5, 9, 14, 19, 24, 29, 33, 38, 43)  # 14 to 33 are trained
 
-Figures = dict[str, object]
+Figures = dict[str, float]
 Split = Callable[[LongTensor, LongTensor], Batch]
 
 
@@ -72,35 +71,43 @@ ARMS = {
 }
 
 
-def masks() -> Figures:
+MASKS = {
+    "bidirectional": ("bidirectional", attention_mask),
+    "unidirectional": ("unidirectional", attention_mask),
+    "prefix": ("prefix", attention_mask),
+    "prefix, as printed": ("prefix", printed_mask),
+}
+
+
+def mask(name: str) -> Figures:
     """Pairs that may attend, for six tokens of which three are prefix, and what two layers make of them."""
-    tokens = torch.ones(1, 6, dtype=torch.long)
-    made = {mode: attention_mask(mode_span_ids(mode, tokens, 3)) for mode in MODES}
-    made["prefix, printed"] = printed_mask(mode_span_ids("prefix", tokens, 3))
-    later = torch.ones(6, 6).triu(1).bool()
-    later[:3] = False  # rows of the prefix are never asked for a token
-    changes = {}
-    for name, rule in (("prefix", attention_mask), ("prefix, printed", printed_mask)):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            model = PrefixLM(len(CHARACTERS), HIDDEN, rule=rule).eval()
-        rows = ASKED[[0, 0]].clone()
-        rows[1, HALF:] = ASKED[-1, HALF:]  # another target after the same prefix
-        with torch.no_grad():
-            states, _ = model.read(rows, mode_span_ids("prefix", torch.ones_like(rows), HALF))
-        changes[name] = float((states[0, :HALF] - states[1, :HALF]).abs().max())
-    return {
-        "pairs": {name: int(mask.sum()) for name, mask in made.items()},
-        "later targets in reach of a target after two layers": {
-            name: int((receptive_field(made[name], 2)[0, 0] & later).sum()) for name in ("prefix", "prefix, printed")
-        },
-        "change of the prefix's states with another target": changes,
-        "parameters at 1,000 tokens": parameter_count(PrefixLM(1000)),
-    }
+    mode, rule = MASKS[name]
+    made = rule(mode_span_ids(mode, torch.ones(1, 6, dtype=torch.long), 3))
+    found = {"pairs": int(made.sum())}
+    if mode == "prefix":
+        later = torch.ones(6, 6).triu(1).bool()
+        later[:3] = False  # rows of the prefix are never asked for a token
+        found["later targets in reach, two layers"] = int((receptive_field(made, 2)[0, 0] & later).sum())
+        found["prefix states moved by another target"] = moved(rule)
+    return found
 
 
-def learn_chapter(arm: Arm, seed: int, steps: int = STEPS) -> tuple[PrefixLM, list[float]]:
-    """A model that has learnt the chapter's text, and its losses."""
+@torch.no_grad()
+def moved(rule: Callable[[LongTensor], BoolTensor]) -> float:
+    """How far any number in an untrained model's prefix states moves when another target follows the same prefix."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = PrefixLM(len(CHARACTERS), HIDDEN, rule=rule).eval()
+    rows = ASKED[[0, 0]].clone()
+    rows[1, HALF:] = ASKED[-1, HALF:]
+    states, _ = model.read(rows, mode_span_ids("prefix", torch.ones_like(rows), HALF))
+    return float((states[0, :HALF] - states[1, :HALF]).abs().max())
+
+
+@functools.cache  # several tables look at the same models
+def learn_chapter(name: str, seed: int, steps: int = STEPS) -> tuple[PrefixLM, list[float]]:
+    """A model that has learnt the chapter's text in one of the `ARMS`, and its losses."""
+    arm = ARMS[name]
 
     def draw(generator: torch.Generator) -> Batch:
         rows = windows(TEXT, ROWS, LENGTH, generator)
@@ -110,62 +117,87 @@ def learn_chapter(arm: Arm, seed: int, steps: int = STEPS) -> tuple[PrefixLM, li
     return fit(partial(PrefixLM, len(CHARACTERS.letters), HIDDEN, rule=arm.rule), draw, steps, seed=seed)
 
 
-def chapter(seeds: Sequence[int], steps: int = STEPS) -> Figures:
-    """The chapter's training run on its own text, as printed and with one thing changed at a time."""
-    found: dict[str, Figures] = {}
-    samples: dict[str, str] = {}
-    with tqdm(total=len(ARMS) * len(seeds), desc="the chapter's text", unit=" runs") as progress:
-        for name, arm in ARMS.items():
-            runs = []
-            for seed in seeds:
-                model, losses = learn_chapter(arm, seed, steps)
-                runs.append(_course(losses) | _by_heart(model, arm))
-                if name in ("printed", "prefix"):
-                    runs[-1] |= _attention(model)
-                    if seed == seeds[0]:
-                        samples |= {f"{name}, {text!r}": _written(model, text) for text in PREFIXES}
-                progress.update()
-            found[name] = {figure: over_seeds([run[figure] for run in runs]) for figure in runs[0]}
-    return {
-        "characters": len(CHARACTERS.letters),
-        "length of the text": len(TEXT),
-        "loss of guessing": math.log(len(CHARACTERS.letters)),
-        **found,
-        "written": samples,
+def chapter(name: str, seed: int, steps: int = STEPS) -> Figures:
+    """The chapter's training run on its own text: its losses (nats), and how well the text is known by heart.
+
+    Where in the target a token stands is compared over all prefix lengths that are trained.
+    """
+    model, losses = learn_chapter(name, seed, steps)
+    last = sum(losses[-20:]) / len(losses[-20:])
+    found = {"first loss": losses[0], "last 20 losses": last, "fall (%)": 100 * (1 - last / losses[0])}
+    if ARMS[name].split is causal_split:
+        lengths = torch.full((len(ASKED),), HALF)
+        return found | {"half a row": float(token_losses(model, causal_split(ASKED, lengths)).nanmean())}
+    by_place = torch.stack([losses_by_position(model, ASKED, k)[:14] for k in range(14, 34)]).mean(dim=0)
+    return found | {
+        "half a row": float(losses_by_position(model, ASKED, HALF).mean()),
+        "… in writing": float(losses_in_writing(model, ASKED, HALF).mean()),
+        "1st target": float(by_place[0]),
+        "2nd to 5th": float(by_place[1:5].mean()),
+        "10th to 14th": float(by_place[9:14].mean()),
     }
 
 
-def leak(seeds: Sequence[int], steps: int = 600) -> Figures:
-    """Random letters, of which nothing can be known: every nat below ln 32 was seen through the mask."""
+def prefix_of(length: int, name: str, seed: int, steps: int = STEPS) -> Figures:
+    """The same model with a prefix of `length` characters: losses (nats), and the characters that it writes right."""
+    model, _ = learn_chapter(name, seed, steps)
+    by_position = losses_by_position(model, ASKED, length)
+    found = {"loss": float(by_position.mean()), "loss of the row's last five": float(by_position[-5:].mean())}
+    new = min(15, LENGTH - length)
+    return found | {"written right (%)": 100 * written_right(model, ASKED[:, : length + new], length)}
+
+
+@torch.no_grad()
+def attention(layer: int, seed: int, steps: int = STEPS, name: str = "prefix") -> Figures:
+    """What the weights of one layer, counted from 1, look like, at half a row of prefix.
+
+    Evenness is entropy as a share of its largest possible value: 1 for weights that are all alike. A target token's
+    weight on the prefix stands beside what it would be if all that it sees counted alike.
+    """
+    model, _ = learn_chapter(name, seed, steps)
+    span_ids = mode_span_ids("prefix", torch.ones_like(ASKED), HALF)
+    sees = model.rule(span_ids)
+    weights = model.read(ASKED, span_ids)[1][layer - 1]
+    entropy = -(weights * weights.clamp(min=1e-30).log()).sum(dim=-1)  # (batch, heads, query)
+    even = entropy / sees.sum(dim=-1).float().log()
+    return {
+        "evenness, prefix token": float(even[..., :HALF].mean()),
+        "evenness, target token": float(even[..., HALF:].mean()),
+        "target's weight on the prefix": float(weights[..., HALF:, :HALF].sum(-1).mean()),
+        "… if all were alike": float((HALF / sees.sum(dim=-1).float())[..., HALF:].mean()),
+    }
+
+
+def leak(rule: Callable[[LongTensor], BoolTensor], seed: int, steps: int = 600) -> Figures:
+    """Random letters, of which nothing can be known: every nat below ln 32 = 3.4657 was seen through the mask."""
     letters, length, held_out = 32, 16, torch.Generator().manual_seed(10_000)
     rows = random_rows(256, length, letters, held_out)
+    model, _ = fit(
+        partial(PrefixLM, letters, HIDDEN, rule=rule),
+        lambda generator: printed_split(
+            random_rows(16, length, letters, generator), random_splits(16, length, generator)
+        ),
+        steps,
+        seed=seed,
+        lr=3e-3,
+    )
     lengths = torch.full((len(rows),), length // 2)
-    found: dict[str, Figures] = {"loss of guessing": math.log(letters)}
-    with tqdm(total=2 * len(seeds), desc="random letters", unit=" runs") as progress:
-        for name, rule in (("prefix, sound mask", attention_mask), ("prefix, printed mask", printed_mask)):
-            runs = []
-            for seed in seeds:
-                model, _ = fit(
-                    partial(PrefixLM, letters, HIDDEN, rule=rule),
-                    lambda generator: printed_split(
-                        random_rows(16, length, letters, generator), random_splits(16, length, generator)
-                    ),
-                    steps,
-                    seed=seed,
-                    lr=3e-3,
-                )
-                runs.append(
-                    {
-                        "loss in training's pass": float(token_losses(model, printed_split(rows, lengths)).nanmean()),
-                        "loss in writing": float(losses_in_writing(model, rows, length // 2).mean()),
-                    }
-                )
-                progress.update()
-            found[name] = {figure: over_seeds([run[figure] for run in runs]) for figure in runs[0]}
-    return found
+    return {
+        "loss in training's pass": float(token_losses(model, printed_split(rows, lengths)).nanmean()),
+        "loss in writing": float(losses_in_writing(model, rows, length // 2).mean()),
+    }
 
 
-def sorting(seeds: Sequence[int], steps: int = 600) -> Figures:
+SORTERS: dict[str, tuple[Callable, Split]] = {
+    "prefix": (PrefixLM, split),
+    "prefix, printed mask": (partial(PrefixLM, rule=printed_mask), printed_split),
+    "causal": (PrefixLM, causal_split),
+    "encoder-decoder, 2 + 2 layers": (EncoderDecoder, split),
+    "encoder-decoder, 1 + 1 layers": (partial(EncoderDecoder, layers=1), split),
+}
+
+
+def sorting(name: str, seed: int, steps: int = 600) -> Figures:
     """Eight of sixteen letters, to be written in order: masks side by side, and the twin with an encoder.
 
     Rows are new in every batch, so nothing can be learnt by heart. The figure that counts is the share of letters that
@@ -173,120 +205,50 @@ def sorting(seeds: Sequence[int], steps: int = 600) -> Figures:
     """
     letters, length = 16, 8
     rows = sorting_rows(512, length, letters, torch.Generator().manual_seed(10_000))
-    arms: dict[str, tuple[Callable, Split]] = {
-        "prefix": (PrefixLM, split),
-        "prefix, printed mask": (partial(PrefixLM, rule=printed_mask), printed_split),
-        "causal": (PrefixLM, causal_split),
-        "encoder-decoder, 2 + 2 layers": (EncoderDecoder, split),
-        "encoder-decoder, 1 + 1 layers": (partial(EncoderDecoder, layers=1), split),
+    kind, split_ = SORTERS[name]
+    model, losses = fit(
+        partial(kind, letters, HIDDEN),
+        lambda generator: split_(sorting_rows(16, length, letters, generator), torch.full((16,), length)),
+        steps,
+        seed=seed,
+        lr=3e-3,
+    )
+    mode = "unidirectional" if split_ is causal_split else "prefix"
+    return {
+        "parameters (thousands)": parameter_count(model) / 1000,
+        "last 20 losses": sum(losses[-20:]) / len(losses[-20:]),
+        "letters written right (%)": 100 * written_right(model, rows, length, mode),
     }
-    found: dict[str, Figures] = {}
-    with tqdm(total=len(arms) * len(seeds), desc="sorting", unit=" runs") as progress:
-        for name, (kind, split_) in arms.items():
-            make, runs = partial(kind, letters, HIDDEN), []
-            for seed in seeds:
-                model, losses = fit(
-                    make,
-                    lambda generator, split_=split_: split_(
-                        sorting_rows(16, length, letters, generator), torch.full((16,), length)
-                    ),
-                    steps,
-                    seed=seed,
-                    lr=3e-3,
-                )
-                mode = "unidirectional" if split_ is causal_split else "prefix"
-                right = _written_right(model, rows, length, mode)
-                runs.append({"last losses in training": _course(losses)["last loss"], "letters right": right})
-                progress.update()
-            found[name] = {"parameters": parameter_count(make())}
-            found[name] |= {figure: over_seeds([run[figure] for run in runs]) for figure in runs[0]}
-    return found
 
 
-def unified(seeds: Sequence[int], steps: int = STEPS) -> Figures:
-    """UniLM's training, a third of every batch in each mode, against a model for each mode alone.
+def modes(name: str, seed: int, steps: int = STEPS) -> Figures:
+    """UniLM's training, a third of every batch in each mode, or a model for one mode alone: losses (nats) by mode.
 
-    The unified batch is three times as large, so that every mode sees as many rows as its specialist does. The figures
-    are losses (nats a target): rows a model, columns the mode in which it is asked.
+    The "unified" batch is three times as large, so that every mode sees as many rows as its specialist does.
     """
-    asked = {
-        mode: in_mode(mode, ASKED, torch.full((len(ASKED),), HALF), CHARACTERS, torch.Generator().manual_seed(10_000))
-        for mode in MODES
-    }
-    found: dict[str, Figures] = {}
-    with tqdm(total=(len(MODES) + 1) * len(seeds), desc="three modes", unit=" runs") as progress:
-        for name in ("unified", *MODES):
-            count, runs = ROWS * (len(MODES) if name == "unified" else 1), []
-            for seed in seeds:
+    count = ROWS * (len(MODES) if name == "unified" else 1)
 
-                def draw(generator: torch.Generator, name=name, count=count) -> Batch:
-                    rows, lengths = windows(TEXT, count, LENGTH, generator), random_splits(count, LENGTH, generator)
-                    if name == "unified":
-                        return in_all_modes(rows, lengths, CHARACTERS, generator)
-                    return in_mode(name, rows, lengths, CHARACTERS, generator)
+    def draw(generator: torch.Generator) -> Batch:
+        rows, lengths = windows(TEXT, count, LENGTH, generator), random_splits(count, LENGTH, generator)
+        if name == "unified":
+            return in_all_modes(rows, lengths, CHARACTERS, generator)
+        return in_mode(name, rows, lengths, CHARACTERS, generator)
 
-                model, _ = fit(partial(PrefixLM, len(CHARACTERS), HIDDEN), draw, steps, seed=seed)
-                runs.append({mode: float(token_losses(model, batch).nanmean()) for mode, batch in asked.items()})
-                progress.update()
-            found[f"trained {name}"] = {f"asked {mode}": over_seeds([run[mode] for run in runs]) for mode in MODES}
-    return found
-
-
-def _course(losses: list[float]) -> dict[str, float]:
-    """The first loss, the mean of the last twenty, and by how much the loss fell (per cent of the first)."""
-    last = sum(losses[-20:]) / len(losses[-20:])
-    return {"first loss": losses[0], "last loss": last, "fall of the loss (%)": 100 * (1 - last / losses[0])}
-
-
-def _by_heart(model: PrefixLM, arm: Arm) -> dict[str, float]:
-    """How well a model knows the chapter's text: by place in the target, by split, and in writing (shares right)."""
-    if arm.split is causal_split:
-        lengths = torch.full((len(ASKED),), HALF)
-        return {"loss, half a row": float(token_losses(model, causal_split(ASKED, lengths)).nanmean())}
-    by_place = torch.stack([losses_by_position(model, ASKED, k)[:14] for k in range(14, 34)]).mean(dim=0)
-    found = {
-        "loss, half a row": float(losses_by_position(model, ASKED, HALF).mean()),
-        "loss in writing, half a row": float(losses_in_writing(model, ASKED, HALF).mean()),
-        "loss of the first target token": float(by_place[0]),
-        "loss of the 2nd to 5th": float(by_place[1:5].mean()),
-        "loss of the 10th to 14th": float(by_place[9:14].mean()),
-    }
-    for length in SPLITS:
-        by_position = losses_by_position(model, ASKED, length)
-        found[f"prefix of {length}: loss"] = float(by_position.mean())
-        found[f"prefix of {length}: loss of the row's last five"] = float(by_position[-5:].mean())
-    for length in (9, 12, HALF):
-        found[f"prefix of {length}: characters right of 15"] = _written_right(model, ASKED[:, : length + 15], length)
-    return found
-
-
-@torch.no_grad()
-def _attention(model: PrefixLM) -> dict[str, float]:
-    """What the weights look like, layer by layer, at half a row of prefix.
-
-    Evenness is entropy as a share of its largest possible value: 1 for weights that are all alike. A target token's
-    weight on the prefix stands beside what it would be if all that it sees counted alike.
-    """
-    span_ids = mode_span_ids("prefix", torch.ones_like(ASKED), HALF)
-    sees = model.rule(span_ids)
-    _, layers = model.read(ASKED, span_ids)
+    model, _ = fit(partial(PrefixLM, len(CHARACTERS), HIDDEN), draw, steps, seed=seed)
     found = {}
-    for layer, weights in enumerate(layers, start=1):
-        entropy = -(weights * weights.clamp(min=1e-30).log()).sum(dim=-1)  # (batch, heads, query)
-        even = entropy / sees.sum(dim=-1).float().log()
-        found[f"layer {layer}: evenness of a prefix token's weights"] = float(even[..., :HALF].mean())
-        found[f"layer {layer}: evenness of a target token's weights"] = float(even[..., HALF:].mean())
-        found[f"layer {layer}: a target's weight on the prefix"] = float(weights[..., HALF:, :HALF].sum(-1).mean())
-    found["… if all weights were alike"] = float((HALF / sees.sum(dim=-1).float())[..., HALF:].mean())
+    for mode in MODES:
+        generator = torch.Generator().manual_seed(10_000)
+        batch = in_mode(mode, ASKED, torch.full((len(ASKED),), HALF), CHARACTERS, generator)
+        found[f"asked {mode}"] = float(token_losses(model, batch).nanmean())
     return found
 
 
-def _written_right(model: torch.nn.Module, rows: LongTensor, prefix_length: int, mode: str = "prefix") -> float:
+def written_right(model: torch.nn.Module, rows: LongTensor, prefix_length: int, mode: str = "prefix") -> float:
     """The share of a target's tokens that are right when the likeliest is written each time."""
     written = write(model, rows[:, :prefix_length], rows.shape[1] - prefix_length, mode=mode)
     return float((written == rows)[:, prefix_length:].float().mean())
 
 
-def _written(model: PrefixLM, text: str) -> str:
+def go_on(model: PrefixLM, text: str) -> str:
     """A prefix gone on with, as the chapter does at a temperature of 0.8, but taking the likeliest character."""
     return CHARACTERS.decode(write(model, CHARACTERS.encode(text)[None], LENGTH - len(text))[0])

@@ -21,5 +21,5 @@ Read in this order:
     little_world.py  stories and questions that a small model can learn in seconds
     experiments.py   Table 6 in miniature (Section 4.6)
 
-`python -m magnet_lab.relatives.pseudo_masked` runs the proof and the experiments.
+`magnet-lab reproduce unilmv2-onepass unilmv2-tokens unilmv2-leaks unilmv2-table6` runs the proof and the experiments.
 """

@@ -8,23 +8,19 @@ then fine-tuned on three tasks of that world:
     ask       an answer and two facts: what was the question?   exact match by beam search   (as question generation)
 
 A seed decides a run's first weights, its stories, its hidden tokens and its tasks, and all objectives share the seeds.
-So two objectives are compared seed by seed, and their difference is known better than either figure.
+`evaluation/unilmv2_table6.py` makes the table of the runs.
 
 All models but one have the relative position bias, where the document's have none in this comparison: without it a
 small model spends the few steps that it is given here on finding its neighbours.
 """
 
 import copy
-import itertools
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from tqdm import tqdm
 
 from magnet_lab.relatives.pseudo_masked import little_world
 from magnet_lab.relatives.pseudo_masked.decoding import beam_search
@@ -36,7 +32,6 @@ from magnet_lab.relatives.pseudo_masked.finetuning import (
     sequence_to_sequence,
     span_loss,
 )
-from magnet_lab.relatives.pseudo_masked.intervals import interval
 from magnet_lab.relatives.pseudo_masked.layout import Layout, one_pass, plain
 from magnet_lab.relatives.pseudo_masked.masking import blockwise_masking, one_by_one
 from magnet_lab.relatives.pseudo_masked.model import Encoder, Shape, new_model
@@ -72,19 +67,6 @@ OBJECTIVES = {
     "no pre-training": Objective(),
 }
 
-# What Section 4.6 says of Table 6: (better, worse, the tasks that it says it of, by what stands for them here).
-CLAIMS = [
-    ("PAR", "AE", ["label"]),
-    ("PAR", "AR", ["label", "answer"]),
-    ("AE", "AR", ["answer"]),
-    ("AE+AR", "AE", ["label", "answer"]),
-    ("AE+AR", "AR", ["label", "answer"]),
-    ("AE+PAR", "AE", ["label", "answer"]),
-    ("AE+PAR", "PAR", ["label", "answer"]),
-    ("AE+PAR", "AE+AR", ["label", "answer"]),
-    ("AE+PAR", "AE+PAR, no relative bias", ["label", "answer"]),
-]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -92,19 +74,16 @@ class Settings:
 
     Attributes:
         hidden, layers, spread: of the model, see `Shape`.
-        seeds: runs of every objective.
         stories, steps, batch, pretraining: stories to pre-train on, gradient steps, stories in each, and the course of
             the learning rate. Adam as in Table 7; the rate is higher, as small models like it, and there is no dropout.
         examples, tuning_steps, tuning: the same for each task.
         tested: new examples that a task is tested on; `ask`, which is written token by token, on a tenth of them.
         beam, alpha: of beam search, see `decoding`.
-        workers: runs side by side, on one core each.
     """
 
     hidden: int = 64
     layers: int = 2
     spread: float = 0.1
-    seeds: int = 5
     stories: int = 6000
     steps: int = 700
     batch: int = 16
@@ -121,57 +100,9 @@ class Settings:
     tested: int = 1000
     beam: int = 5
     alpha: float = 1.3  # Table 10, question generation
-    workers: int = 2
 
 
 TOKENIZER = word_tokenizer(little_world.words(), size=200)
-
-
-def table_6(settings: Settings) -> dict:
-    """Pre-train and fine-tune by every objective with every seed; see `summary`."""
-    runs = [(name, seed) for seed in range(settings.seeds) for name in OBJECTIVES]
-    # Each run has one core to itself, so the figures do not depend on how many cores there are.
-    with ProcessPoolExecutor(settings.workers, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
-        made = pool.map(run, *zip(*runs, strict=True), itertools.repeat(settings))
-        scores = list(tqdm(made, total=len(runs), desc="pre-training and fine-tuning", unit=" runs"))
-    return {"settings": asdict(settings)} | summary(dict(zip(runs, scores, strict=True)))
-
-
-def summary(scores: dict[tuple[str, int], dict[str, float]]) -> dict:
-    """What the runs come to.
-
-    Args:
-        scores: for each objective and seed the score of each task, in %.
-
-    Returns:
-        `rows`: for each objective and task the mean over seeds with its 95 % interval, and every seed's score.
-        `claims`: for each claim and task the mean difference, seed by seed, with its 95 % interval; "held" if that lies
-        above 0, "not held" if below, else "undecided".
-    """
-    rows: dict[str, dict[str, list[float]]] = {}
-    for (name, _), of_tasks in sorted(scores.items(), key=lambda item: item[0][1]):
-        for task, score in of_tasks.items():
-            rows.setdefault(name, {}).setdefault(task, []).append(score)
-    return {
-        "rows": {
-            name: {task: interval(values) | {"seeds": values} for task, values in of_tasks.items()}
-            for name, of_tasks in rows.items()
-        },
-        "claims": [
-            {"claim": f"{better} over {worse}", "task": task} | compare(rows[better][task], rows[worse][task])
-            for better, worse, tasks in CLAIMS
-            for task in tasks
-        ],
-    }
-
-
-def compare(better: list[float], worse: list[float]) -> dict:
-    """The difference of two objectives' scores, paired by seed, and what it makes of "better over worse"."""
-    difference = interval([one - other for one, other in zip(better, worse, strict=True)])
-    verdict = "undecided"
-    if difference["low"] is not None and not difference["low"] <= 0 <= difference["high"]:
-        verdict = "held" if difference["mean"] > 0 else "not held"
-    return difference | {"verdict": verdict}
 
 
 def run(name: str, seed: int, settings: Settings) -> dict[str, float]:

@@ -58,31 +58,30 @@ def words() -> list[str]:
     return list(dict.fromkeys(" ".join([*PEOPLE, *DEEDS, *COLOURS, *THINGS, *PLACES, *frames]).split()))
 
 
-def two_facts(generator: torch.Generator) -> tuple[Fact, Fact]:
-    """Two facts that share nothing but, perhaps, the deed."""
-    who, colour, thing, where = (_pick(kind, 2, generator) for kind in (PEOPLE, COLOURS, THINGS, PLACES))
-    did = [DEEDS[_below(len(DEEDS), generator)] for _ in range(2)]
-    first, second = (Fact(*parts) for parts in zip(who, did, colour, thing, where, strict=True))
-    return first, second
+def facts(count: int, generator: torch.Generator) -> list[Fact]:
+    """So many facts, at most four, that share nothing but, perhaps, the deed."""
+    who, colour, thing, where = (_pick(kind, count, generator) for kind in (PEOPLE, COLOURS, THINGS, PLACES))
+    did = [DEEDS[_below(len(DEEDS), generator)] for _ in range(count)]
+    return [Fact(*parts) for parts in zip(who, did, colour, thing, where, strict=True)]
 
 
 def story(generator: torch.Generator) -> tuple[str, str]:
     """Two segments to pre-train on: a headline, and the two facts."""
-    facts = two_facts(generator)
-    return _pick(facts, 1, generator)[0].retold(_below(3, generator)), _tell(facts)
+    told = facts(2, generator)
+    return told[_below(2, generator)].retold(_below(3, generator)), _tell(told)
 
 
 def headline(generator: torch.Generator) -> tuple[str, str, int]:
     """A headline, two facts, and whether it is that of the first (0), of the second (1) or of neither (2)."""
-    facts, label = [*two_facts(generator), two_facts(generator)[0]], _below(3, generator)
-    return facts[label].retold(_below(3, generator)), _tell(facts[:2]), label
+    drawn, label = facts(3, generator), _below(3, generator)
+    return drawn[label].retold(_below(3, generator)), _tell(drawn[:2]), label
 
 
 def question(generator: torch.Generator) -> tuple[str, str, str]:
     """A question, the two facts of which it is about one, and its answer."""
-    facts = two_facts(generator)
-    question, answer = _pick(facts, 1, generator)[0].asked(_below(3, generator))
-    return question, _tell(facts), answer
+    told = facts(2, generator)
+    question, answer = told[_below(2, generator)].asked(_below(3, generator))
+    return question, _tell(told), answer
 
 
 def _tell(facts: Sequence[Fact]) -> str:

@@ -4,16 +4,14 @@ Nothing is trained here. Weights are drawn at random, wide enough that the proba
 and a leak shows; what holds for any weights holds for trained ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import torch
 from torch import BoolTensor, Tensor
-from tqdm import tqdm
 
 from magnet_lab.paraphrase import sentences
 from magnet_lab.relatives.pseudo_masked import cloze
-from magnet_lab.relatives.pseudo_masked.intervals import interval
 from magnet_lab.relatives.pseudo_masked.layout import GIVEN, Layout, one_pass
 from magnet_lab.relatives.pseudo_masked.masking import Order, blockwise_masking, one_by_one
 from magnet_lab.relatives.pseudo_masked.model import Encoder, Shape, new_model
@@ -26,37 +24,38 @@ LENGTH, DOCUMENT_LENGTH = 30, 512  # tokens of a text
 
 
 @torch.no_grad()
-def one_pass_is_many(stories: list[str], seeds: int = 5, texts: int = 8) -> dict:
+def one_pass_is_many(
+    stories: list[str], name: str, seeds: Iterable[int] = range(5), texts: int = 8
+) -> dict[str, float]:
     """Log-probabilities of every hidden token, from the one pass and from instances of their own (Table 1).
 
     Args:
         stories: see `openings`.
+        name: "AE", "AR" or "PAR".
         seeds: random models, each with texts and orders of its own.
         texts: for each model.
 
     Returns:
-        For AE, AR and PAR: how many probabilities were compared, the largest difference of their logarithms (nats) and
-        the range that these span; and how far the instances are from the same instances as BERT would read them.
+        How many probabilities were compared, how many nats lie between the least and the most likely, the largest
+        difference of two logarithms (nats), and the largest to the same instances as BERT would read them.
     """
     ids = openings(stories)
-    found: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {"AE": [], "AR": [], "PAR": []}
-    for seed in tqdm(range(seeds), desc="one pass is many", leave=False):
+    found = []
+    for seed in seeds:
         generator = torch.Generator().manual_seed(seed)
         model = new_model(SHAPE, seed).eval()
         for place in torch.randint(len(ids), (texts,), generator=generator).tolist():
-            blocks = blockwise_masking([token >= len(SPECIAL) for token in ids[place]], generator)
-            for name, order in (("AE", blocks), ("AR", one_by_one(blocks, generator)), ("PAR", blocks)):
-                found[name].append(both_ways(model, ids[place], order, name))
-    figures = {}
-    for name, values in found.items():
-        together, apart, as_bert = (torch.cat(of_one_kind) for of_one_kind in zip(*values, strict=True))
-        figures[name] = {
-            "compared": len(together),
-            "largest difference": float((together - apart).abs().max()),
-            "range": [float(together.min()), float(together.max())],
-            "as BERT, up to": float((together - as_bert).abs().max()),
-        }
-    return figures
+            order = blockwise_masking([token >= len(SPECIAL) for token in ids[place]], generator)
+            if name == "AR":
+                order = one_by_one(order, generator)
+            found.append(both_ways(model, ids[place], order, name))
+    together, apart, as_bert = (torch.cat(of_one_kind) for of_one_kind in zip(*found, strict=True))
+    return {
+        "compared": len(together),
+        "range (nats)": float(together.max() - together.min()),
+        "largest difference (nats)": float((together - apart).abs().max()),
+        "to BERT's reading (nats)": float((together - as_bert).abs().max()),
+    }
 
 
 def both_ways(model: Encoder, text: list[int], order: Order, name: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -75,60 +74,46 @@ def both_ways(model: Encoder, text: list[int], order: Order, name: str) -> tuple
     return read([one_pass([text], [order])]), read(instances), read(as_bert)
 
 
-def tokens(texts: int = 20, seed: int = 0) -> dict:
-    """Tokens that a Transformer has to read for AE and PAR (or AR) of one text: in one pass, and as instances.
+def tokens(length: int, name: str, texts: int = 20, seed: int = 0) -> dict[str, list[float]]:
+    """Tokens that a Transformer has to read for one text's losses, in one pass and as instances; for each text.
 
-    Returns:
-        For the length of a toy text and of the document's, means with 95 % intervals over texts.
+    Args:
+        length: of the texts, in tokens.
+        name: "AE + PAR" or "AE + AR".
     """
     generator = torch.Generator().manual_seed(seed)
-    found: dict = {}
-    for length in (LENGTH, DOCUMENT_LENGTH):
-        counts: dict[str, list[tuple[int, int]]] = {"AE + PAR": [], "AE + AR": []}
-        for _ in tqdm(range(texts), desc=f"counting tokens of texts of {length}", leave=False):
-            text, blocks = random_text(length, generator)
-            for name, order in (("AE + PAR", blocks), ("AE + AR", one_by_one(blocks, generator))):
-                together = one_pass([text], [order]).input_ids.numel()
-                steps = [len(cloze.par_row(text, order, step)) for step in range(len(order))]
-                counts[name].append((together, len(cloze.ae_row(text, order)) + sum(steps)))
-        found[f"texts of {length} tokens"] = {
-            name: {
-                "in one pass": interval([together for together, _ in pairs]),
-                "as instances": interval([apart for _, apart in pairs]),
-                "times as many": interval([apart / together for together, apart in pairs]),
-            }
-            for name, pairs in counts.items()
-        }
+    found: dict[str, list[float]] = {"in one pass": [], "as instances": [], "times as many": []}
+    for _ in range(texts):
+        text, order = random_text(length, generator)
+        if name == "AE + AR":
+            order = one_by_one(order, generator)
+        together = one_pass([text], [order]).input_ids.numel()
+        apart = len(cloze.ae_row(text, order)) + sum(len(cloze.par_row(text, order, i)) for i in range(len(order)))
+        for column, count in zip(found, (together, apart, apart / together), strict=True):
+            found[column].append(count)
     return found
 
 
 @torch.no_grad()
-def leaks(seeds: int = 5, layers: tuple[int, ...] = (1, 2, 3, 4)) -> dict:
-    """Change a hidden token: how much changes at its own pseudo mask, and wherever else it must not be known?
+def leaks(change: Callable[[Layout], Layout], layers: int, seeds: Iterable[int] = range(5)) -> tuple[float, float]:
+    """Exchange a hidden token: how much changes at its own pseudo mask, and wherever else it must not be known?
+
+    Args:
+        change: spoils the layout; one of `WAYS`.
+        layers: of the model.
 
     Returns:
-        For the right layout and three wrong ones, and each number of layers, the largest change of any log-probability
-        (nats) over all hidden tokens of one text a seed.
+        The largest change of any log-probability (nats) at the token's own pseudo mask, and at any place where nothing
+        may be known of it, over all hidden tokens of one text a seed.
     """
-    ways: dict[str, Callable[[Layout], Layout]] = {
-        "as in Figure 5": lambda layout: layout,
-        "explicit leakage: a pseudo mask sees its own token": pseudo_masks_see_their_tokens,
-        "implicit leakage: the context sees the tokens": context_sees_the_told,
-        "80/10/10: a conventional mask shows its token": conventional_masks_show_their_tokens,
-    }
-    found: dict = {way: {} for way in ways}
-    for count in tqdm(layers, desc="leaks", leave=False):
-        for way, change in ways.items():
-            at_its_mask = anywhere = 0.0
-            for seed in range(seeds):
-                generator = torch.Generator().manual_seed(seed)
-                text, order = random_text(LENGTH, generator)
-                model = new_model(replace(SHAPE, layers=count), seed).eval()
-                changes, own, barred = change_each(model, text, order, change)
-                at_its_mask = max(at_its_mask, float(changes[own].max()))
-                anywhere = max(anywhere, float(changes[barred].max()))
-            found[way][f"{count} layers"] = {"at its own pseudo mask": at_its_mask, "where it must not be": anywhere}
-    return found
+    at_its_mask = anywhere = 0.0
+    for seed in seeds:
+        text, order = random_text(LENGTH, torch.Generator().manual_seed(seed))
+        model = new_model(replace(SHAPE, layers=layers), seed).eval()
+        changes, own, barred = change_each(model, text, order, change)
+        at_its_mask = max(at_its_mask, float(changes[own].max()))
+        anywhere = max(anywhere, float(changes[barred].max()))
+    return at_its_mask, anywhere
 
 
 def change_each(
@@ -172,6 +157,14 @@ def context_sees_the_told(layout: Layout) -> Layout:
 def conventional_masks_show_their_tokens(layout: Layout) -> Layout:
     """Wrong for PAR, though Section 4.1 has it so for one in ten: see `masking.eighty_ten_ten`."""
     return replace(layout, input_ids=torch.where(layout.ae_labels == NO_LABEL, layout.input_ids, layout.ae_labels))
+
+
+WAYS: dict[str, Callable[[Layout], Layout]] = {
+    "as in Figure 5": lambda layout: layout,
+    "explicit: a pseudo mask sees its own token": pseudo_masks_see_their_tokens,
+    "implicit: the context sees what is told": context_sees_the_told,
+    "80/10/10: a conventional mask shows its token": conventional_masks_show_their_tokens,
+}
 
 
 def openings(stories: list[str]) -> list[list[int]]:

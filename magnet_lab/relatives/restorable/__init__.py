@@ -7,5 +7,5 @@
     training.py   masked words, restoration (Equation 6), passage retrieval
     experiments.py    the document's tables in miniature, and one it does not have: what a MAGNET vector still holds
 
-`python -m magnet_lab.relatives.restorable` runs them all.
+`magnet-lab reproduce re-table2 re-table3 re-table9 re-magnet` runs them all.
 """

@@ -19,7 +19,8 @@ from torch import BoolTensor, LongTensor, Tensor, nn
 from torch.nn.functional import pad
 
 from magnet_lab.attention import attention_mask, causal
-from magnet_lab.relatives.restorable.layers import EPSILON, Attention, Layer, Shape, Words
+from magnet_lab.relatives.pseudo_masked.vocabulary import SOS
+from magnet_lab.relatives.restorable.layers import EPSILON, Attention, Layer, Shape, Words, linear
 from magnet_lab.views import NO_LABEL
 
 
@@ -56,9 +57,9 @@ class Gating(nn.Module):
 
     def __init__(self, shape: Shape):
         super().__init__()
-        self.w1 = nn.Linear(shape.d_model, shape.d_repr, bias=False)
-        self.w2 = nn.Linear(2 * shape.d_repr, 2 * shape.d_repr, bias=False)
-        self.w3 = nn.Linear(shape.d_repr, shape.d_model, bias=False)
+        self.w1 = linear(shape.d_model, shape.d_repr)
+        self.w2 = linear(2 * shape.d_repr, 2 * shape.d_repr)
+        self.w3 = linear(shape.d_repr, shape.d_model)
 
     def forward(self, queries: Tensor, e_repr: Tensor) -> Tensor:
         """`(batch, length, d_model)` and `(batch, d_repr)` -> `(batch, length, d_model)`."""
@@ -90,7 +91,7 @@ class Decoder(nn.Module):
         ValueError: for an unknown kind, or widths that do not fit it.
     """
 
-    def __init__(self, kind: str, shape: Shape, words: Words, *, begin_id: int = 0):
+    def __init__(self, kind: str, shape: Shape, words: Words, *, begin_id: int = SOS):
         super().__init__()
         if kind not in READERS:
             raise ValueError(f"decoder {kind!r} is not known; choose one of {', '.join(READERS)}")

@@ -14,7 +14,8 @@ from torch import BoolTensor, LongTensor, Tensor, nn
 from torch.nn.functional import pad
 
 from magnet_lab.attention import attention_mask, bidirectional
-from magnet_lab.relatives.restorable.layers import EPSILON, Layer, Shape, Words
+from magnet_lab.relatives.pseudo_masked.vocabulary import SOS
+from magnet_lab.relatives.restorable.layers import EPSILON, Layer, Shape, Words, linear
 
 POOLINGS = ("mean", "classification")
 
@@ -40,7 +41,7 @@ class Encoder(nn.Module):
         *,
         pooling: str = "mean",
         additional_layers: int = 0,
-        classification_id: int = 0,
+        classification_id: int = SOS,
     ):
         super().__init__()
         if pooling not in POOLINGS:
@@ -51,7 +52,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.additional = nn.ModuleList(Layer(shape) for _ in range(additional_layers))
         self.norm = nn.LayerNorm(shape.d_model, eps=EPSILON)
-        self.project = nn.Linear(shape.d_model, shape.d_repr, bias=False)  # W
+        self.project = linear(shape.d_model, shape.d_repr)  # W
 
     def forward(self, input_ids: LongTensor, tokens: BoolTensor) -> Tensor:
         """e_repr `(batch, d_repr)` of texts `(batch, length)`; `tokens` is True at a token, False at padding."""

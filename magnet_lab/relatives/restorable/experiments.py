@@ -1,24 +1,22 @@
-"""The document's experiments in miniature: what each run is made of, and what is measured on it.
+"""The document's experiments in miniature, and one that it does not have: what a MAGNET vector still holds.
 
-A run is one training from one seed. Runs do not know of each other; what they share, the tokenizer, the pre-trained
-encoders and the vectors of MAGNET, lies in a folder. So they can be made side by side.
+Each takes a setup and a seed and returns figures; `evaluation/re_restoration.py` makes the tables of them. What one
+experiment makes and others need, a pre-trained encoder or a restoring one, is kept while the process lives.
 """
 
 import functools
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import torch
-from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from magnet_lab.model import Magnet
 from magnet_lab.relatives.restorable import texts, training
 from magnet_lab.relatives.restorable.decoders import Decoder
 from magnet_lab.relatives.restorable.encoder import Encoder
-from magnet_lab.relatives.restorable.layers import Shape, Words
+from magnet_lab.relatives.restorable.layers import Shape, Words, linear
 
 # Table 1: is what pre-training made frozen, and how many new layers come after it in the encoder (3 in the paper)?
 CONFIGURATIONS = {"a": (False, 0), "b": (True, 0), "c": (False, 1), "d": (True, 1)}
@@ -27,32 +25,28 @@ SHAPE = Shape()
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setup:
     """What all runs share.
 
     Attributes:
         stories, held_out: to train on and to measure on, one story each.
-        folder: for what runs hand to each other.
         model: whose vectors are restored from, see `embedded`.
         steps, pretraining_steps, retrieval_steps: of the three trainings.
         batch: texts a step; of passages of n sentences n times fewer, so that it is about as many tokens.
         lr, retrieval_lr: highest learning rates.
-        longest: tokens of a single sentence; longer ones are left out. Passages may have any length.
         measured: held-out texts that are restored; of passages of n sentences n times fewer.
     """
 
     stories: tuple[str, ...]
     held_out: tuple[str, ...]
-    folder: Path
     model: str = "tiny"
     shape: Shape = SHAPE
     steps: int = 700
-    pretraining_steps: int = 300
+    pretraining_steps: int = 500
     retrieval_steps: int = 80
-    batch: int = 32
-    lr: float = 4e-3
+    batch: int = 16
+    lr: float = 3e-3
     retrieval_lr: float = 1e-3
-    longest: int = 14
     measured: int = 150
 
 
@@ -66,75 +60,80 @@ class Run:
     sentences: int = 1
 
 
-def pretrain(setting: Setting, seed: int) -> None:
-    """Leave an encoder that has learned to find hidden tokens in the folder, for others to start from."""
-    tokenizer, train, _ = data(setting, sentences=1)
-    encoder = _seeded(seed, lambda: Encoder(setting.shape, Words(setting.shape)))
+@functools.cache
+def pretrained(setup: Setup, seed: int) -> dict[str, Tensor]:
+    """The weights of an encoder that has learned to find hidden tokens, for others to start from."""
+    tokenizer, train, _ = data(setup, sentences=1)
+    encoder = _seeded(seed, lambda: Encoder(setup.shape, Words(setup.shape)))
     training.pretrain(
-        encoder, train, tokenizer, steps=setting.pretraining_steps, batch=setting.batch, lr=setting.lr, seed=seed
+        encoder, train, tokenizer, steps=setup.pretraining_steps, batch=setup.batch, lr=setup.lr, seed=seed
     )
-    save_file(encoder.state_dict(), _pretrained(setting, seed))
+    return encoder.state_dict()
 
 
-def restoration(setting: Setting, run: Run, seed: int) -> dict:
-    """Train an encoder and a decoder to restore (Tables 2 and 3), and leave the encoder for retrieval.
-
-    Returns:
-        PPL, R-1, R-2 and R-L, and under "samples" a few texts beside what came back.
-    """
-    tokenizer, train, held_out = data(setting, run.sentences)
-    encoder = start(setting, run, seed)
-    decoder = _seeded(seed, lambda: Decoder(run.decoder, setting.shape, encoder.words))
+@functools.cache
+def restorer(setup: Setup, run: Run, seed: int) -> tuple[Encoder, Decoder]:
+    """An encoder and a decoder, trained together to restore."""
+    tokenizer, train, _ = data(setup, run.sentences)
+    encoder = start(setup, run, seed)
+    decoder = _seeded(seed, lambda: Decoder(run.decoder, setup.shape, encoder.words))
     training.train_to_restore(
         [encoder],
         lambda places: encoder(*train.rows(places)),
         decoder,
         train,
         tokenizer.eos_token_id,
-        steps=setting.steps,
-        batch=max(1, setting.batch // run.sentences),
-        lr=setting.lr,
+        steps=setup.steps,
+        batch=max(1, setup.batch // run.sentences),
+        lr=setup.lr,
         seed=seed,
     )
-    save_file(encoder.state_dict(), _restoring(setting, run, seed))
-    return _measured(lambda places: encoder(*held_out.rows(places)), decoder, held_out, tokenizer)
+    return encoder, decoder
 
 
-def retrieval(setting: Setting, run: Run, restoring: bool, seed: int) -> dict[str, float]:
-    """Recall of passages, with encoders that start from a restoring one or only from pre-training (Tables 4 and 9)."""
-    tokenizer, *_ = data(setting, sentences=1)
-    asked, answers = (texts.tokenized(tokenizer, side) for side in texts.questions(setting.stories))
-    encoders = start(setting, run, seed), start(setting, run, seed)
+def restoration(setup: Setup, run: Run, seed: int) -> dict[str, float]:
+    """PPL, R-1, R-2 and R-L of held-out texts (Tables 2 and 3)."""
+    encoder, decoder = restorer(setup, run, seed)
+    tokenizer, _, held_out = data(setup, run.sentences)
+    return training.measure(lambda places: encoder(*held_out.rows(places)), decoder, held_out, tokenizer)[0]
+
+
+def retrieval(setup: Setup, run: Run, restoring: bool, seed: int) -> dict[str, float]:
+    """Recall (%) of a story by its first sentence, by two encoders that start from a restoring one or only from
+    pre-training (Tables 4 and 9)."""
+    tokenizer, *_ = data(setup, sentences=1)
+    asked, answers = (texts.tokenized(tokenizer, side) for side in texts.questions(setup.stories))
+    encoders = start(setup, run, seed), start(setup, run, seed)
     for encoder in encoders:
         encoder.requires_grad_(True)
         if restoring:
-            encoder.load_state_dict(load_file(_restoring(setting, run, seed)))
+            encoder.load_state_dict(restorer(setup, run, seed)[0].state_dict())
     training.train_to_retrieve(
         *encoders,
         asked,
         answers,
-        steps=setting.retrieval_steps,
-        batch=2 * setting.batch,
-        lr=setting.retrieval_lr,
+        steps=setup.retrieval_steps,
+        batch=2 * setup.batch,
+        lr=setup.retrieval_lr,
         seed=seed,
     )
-    asked, answers = (texts.tokenized(tokenizer, side) for side in texts.questions(setting.held_out))
+    asked, answers = (texts.tokenized(tokenizer, side) for side in texts.questions(setup.held_out))
     return training.recall(*encoders, asked, answers, at=(1, 5, 20))
 
 
-def embed(setting: Setting) -> None:
-    """Leave MAGNET's vectors of all single sentences in the folder, by both of its poolings."""
-    lab = Magnet.from_pretrained(setting.model)
-    _, train, held_out = data(setting, sentences=1)
-    vectors = {
-        f"{part}-{pooling}": lab.encode(of.texts, pooling=pooling)
-        for pooling in ("last", "mean")
-        for part, of in (("train", train), ("held-out", held_out))
-    }
-    save_file(vectors, _vectors(setting))
+@functools.cache
+def vectors(setup: Setup, pooling: str) -> tuple[Tensor, Tensor]:
+    """MAGNET's vectors of all single sentences, `(texts, hidden)`: those to train on, and those held out.
+
+    Every element has mean 0 and deviation 1 over the first: a few of them are many times larger than the rest.
+    """
+    lab = Magnet.from_pretrained(setup.model)
+    seen, unseen = (lab.encode(of.texts, pooling=pooling).float().cpu() for of in data(setup, sentences=1)[1:])
+    mean, deviation = seen.mean(dim=0), seen.std(dim=0)
+    return (seen - mean) / deviation, (unseen - mean) / deviation
 
 
-def embedded(setting: Setting, vector: str, seed: int) -> dict:
+def embedded(setup: Setup, vector: str, seed: int) -> dict[str, float]:
     """Train a gating decoder to restore sentences from MAGNET's vectors, which no one made to be restored.
 
     Args:
@@ -143,16 +142,13 @@ def embedded(setting: Setting, vector: str, seed: int) -> dict:
     Returns:
         As `restoration`.
     """
-    tokenizer, train, held_out = data(setting, sentences=1)
-    vectors = load_file(_vectors(setting))
-    seen, unseen = (vectors[f"{part}-{'last' if vector == 'nothing' else vector}"] for part in ("train", "held-out"))
-    # Every element to mean 0 and deviation 1: a few of them are many times larger than the rest.
-    mean, deviation = seen.mean(dim=0), seen.std(dim=0)
-    seen, unseen = ((side - mean) / deviation * (vector != "nothing") for side in (seen, unseen))
-    shape = replace(setting.shape, d_repr=seen.shape[1])  # as wide as they come: the gating layer does not mind
+    tokenizer, train, held_out = data(setup, sentences=1)
+    seen, unseen = vectors(setup, "last" if vector == "nothing" else vector)
+    if vector == "nothing":
+        seen, unseen = torch.zeros_like(seen), torch.zeros_like(unseen)
+    shape = replace(setup.shape, d_repr=seen.shape[1])  # as wide as they come: the gating layer does not mind
     project, decoder = _seeded(
-        seed,
-        lambda: (nn.Linear(shape.d_repr, shape.d_repr, bias=False), Decoder("gating", shape, Words(shape))),
+        seed, lambda: (linear(shape.d_repr, shape.d_repr), Decoder("gating", shape, Words(shape)))
     )
     training.train_to_restore(
         [project],
@@ -160,61 +156,38 @@ def embedded(setting: Setting, vector: str, seed: int) -> dict:
         decoder,
         train,
         tokenizer.eos_token_id,
-        steps=setting.steps,
-        batch=setting.batch,
-        lr=setting.lr,
+        steps=setup.steps,
+        batch=setup.batch,
+        lr=setup.lr,
         seed=seed,
     )
-    return _measured(lambda places: project(unseen[places]), decoder, held_out, tokenizer)
+    return training.measure(lambda places: project(unseen[places]), decoder, held_out, tokenizer)[0]
 
 
-def start(setting: Setting, run: Run, seed: int) -> Encoder:
+def start(setup: Setup, run: Run, seed: int) -> Encoder:
     """An encoder as pre-training left it, in one of the configurations of Table 1; layers that it adds are random."""
     frozen, additional_layers = CONFIGURATIONS[run.configuration]
     encoder = _seeded(
         seed,
-        lambda: Encoder(setting.shape, Words(setting.shape), pooling=run.pooling, additional_layers=additional_layers),
+        lambda: Encoder(setup.shape, Words(setup.shape), pooling=run.pooling, additional_layers=additional_layers),
     )
-    encoder.load_state_dict(encoder.state_dict() | load_file(_pretrained(setting, seed)))
+    encoder.load_state_dict(encoder.state_dict() | pretrained(setup, seed))
     if frozen:
         encoder.freeze()
     return encoder
 
 
-@functools.lru_cache(maxsize=4)
-def data(setting: Setting, sentences: int) -> tuple[PreTrainedTokenizerFast, texts.Texts, texts.Texts]:
+@functools.cache
+def data(setup: Setup, sentences: int) -> tuple[PreTrainedTokenizerFast, texts.Texts, texts.Texts]:
     """The tokenizer, and passages of so many sentences to train on and to restore."""
-    tokenizer = texts.make_tokenizer(setting.stories, setting.shape.vocabulary, setting.folder)
-    longest = setting.longest if sentences == 1 else None
-    train, held_out = (
-        texts.tokenized(tokenizer, texts.passages(stories, sentences), longest)
-        for stories in (setting.stories, setting.held_out)
-    )
-    some = texts.spread(held_out.texts, max(1, setting.measured // sentences))
-    return tokenizer, train, texts.tokenized(tokenizer, some)
-
-
-def _measured(
-    encode: training.Encode, decoder: Decoder, held_out: texts.Texts, tokenizer: PreTrainedTokenizerFast
-) -> dict:
-    figures, restored = training.measure(encode, decoder, held_out, tokenizer)
-    return {**figures, "samples": list(zip(held_out.texts[:3], restored, strict=False))}
+    tokenizer = texts.make_tokenizer(setup.stories, setup.shape.vocabulary)
+    held_out = texts.spread(texts.passages(setup.held_out, sentences), max(1, setup.measured // sentences))
+    train = texts.passages(setup.stories, sentences)
+    return tokenizer, texts.tokenized(tokenizer, train), texts.tokenized(tokenizer, held_out)
 
 
 def _seeded(seed: int, make: Callable):
     """What `make` makes, its first weights drawn from a seed and nothing else."""
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make()
-
-
-def _pretrained(setting: Setting, seed: int) -> Path:
-    return setting.folder / f"pretrained-{seed}.safetensors"
-
-
-def _restoring(setting: Setting, run: Run, seed: int) -> Path:
-    return setting.folder / f"{'-'.join(map(str, (*astuple(run), seed)))}.safetensors"
-
-
-def _vectors(setting: Setting) -> Path:
-    return setting.folder / "magnet.safetensors"

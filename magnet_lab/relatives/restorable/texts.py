@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from torch import BoolTensor, LongTensor
 from transformers import PreTrainedTokenizerFast
 
-from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import pad, text_ids
 from magnet_lab.paraphrase import sentences
-from magnet_lab.training import scratch
+from magnet_lab.relatives.pseudo_masked.vocabulary import SPECIAL, word_tokenizer
 
 
 @dataclass(frozen=True)
@@ -37,27 +35,32 @@ class Texts:
         return self.input_ids[places][:, :longest], tokens[:, :longest]
 
 
-def make_tokenizer(stories: Sequence[str], vocabulary: int, folder: Path) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer of the stories, kept in a folder and taken from there if it was made before.
+def make_tokenizer(stories: Sequence[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """Whole words in lower case, so many of the most frequent; the rest is one token, lost before it is encoded.
 
-    It has few tokens, so that a short training meets each of them often.
+    A short training meets a rare word too seldom to learn its vector. The paper's vocabulary is that of T5.
     """
-    corpus = folder / "stories.txt"
-    if not corpus.is_file():
-        corpus.write_text("\n".join(stories), encoding="utf-8")
-    return scratch.tokenizer(Corpus([str(corpus)]), scratch.Architecture(vocabulary=vocabulary), folder)
+    pad_token, unk_token, bos_token, eos_token, mask_token, _ = SPECIAL
+    return PreTrainedTokenizerFast(
+        tokenizer_object=word_tokenizer(stories, vocabulary),
+        pad_token=pad_token,
+        unk_token=unk_token,
+        bos_token=bos_token,
+        eos_token=eos_token,
+        mask_token=mask_token,
+    )
 
 
-def tokenized(tokenizer: PreTrainedTokenizerFast, texts: list[str], longest: int | None = None) -> Texts:
-    """Texts as rows of tokens; those of more than `longest` tokens are left out.
+def tokenized(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> Texts:
+    """Texts as rows of tokens.
 
     Raises:
-        ValueError: if no text is left.
+        ValueError: if there is no text, or an empty one.
     """
-    kept = [(text, ids) for text in texts if (ids := text_ids(tokenizer, text)) and len(ids) <= (longest or len(ids))]
-    if not kept:
-        raise ValueError(f"none of {len(texts)} texts has 1 to {longest} tokens; give a corpus of shorter sentences")
-    return Texts([text for text, _ in kept], *pad([ids for _, ids in kept]))
+    rows = [text_ids(tokenizer, text) for text in texts]
+    if not rows or not all(rows):
+        raise ValueError(f"of {len(rows)} texts, {rows.count([])} have no word; give stories of several sentences")
+    return Texts(texts, *pad(rows))
 
 
 def passages(stories: Sequence[str], length: int) -> list[str]:
