@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--micro-batch", type=int, help="rows in one forward pass; fewer need less memory")
 
     reproduce = command(_reproduce, "reproduce", "measure a table or figure of the paper, its rows beside ours")
-    reproduce.add_argument("ids", nargs="+", metavar="ID", help="table2, figure5 …, or all; `results` lists them")
+    reproduce.add_argument("ids", nargs="+", metavar="ID", help="table2, figure5 …, all of the paper's, or relatives")
     reproduce.add_argument("--model", default="small", help="tiny, small, or the folder or hub id of a decoder")
     reproduce.add_argument("--data", help="samples (of the project), hub, or a folder (samples for tiny, else hub)")
     reproduce.add_argument("--quick", action="store_true", help="few examples, to see that everything runs")
@@ -300,8 +300,9 @@ def _results(options) -> None:
 
     known = reproduce.experiments()
     for name in _ids(options.ids or ["all"], known):
-        path = options.out / options.model / f"{name}.json"
-        result = Result.load(path) if path.is_file() else reproduce.shipped(options.model, name)
+        model = known[name].model(options.model)
+        path = options.out / model / f"{name}.json"
+        result = Result.load(path) if path.is_file() else reproduce.shipped(model, name)
         if result is None:
             print(
                 f"## {name}: {known[name].title}\n\nnot measured: magnet-lab reproduce {name} --model {options.model}\n"
@@ -311,9 +312,12 @@ def _results(options) -> None:
 
 
 def _ids(given: list[str], known) -> list[str]:
-    if unknown := [name for name in given if name not in known and name != "all"]:
-        raise ValueError(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}, and all")
-    return list(known) if "all" in given else given
+    """Names of experiments, with "all" (of the paper) and "relatives" (of the other systems) spelled out."""
+    relatives = [name for name, experiment in known.items() if experiment.own_models]
+    groups = {"all": [name for name in known if name not in relatives], "relatives": relatives}
+    if unknown := [name for name in given if name not in known | groups]:
+        raise ValueError(f"there is no experiment {unknown[0]!r}; there are {', '.join(known | groups)}")
+    return [name for one in given for name in groups.get(one, [one])]
 
 
 def _notebooks(options) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from magnet_lab.evaluation.data import Data
 from magnet_lab.model import Magnet
 
+OWN_MODELS = "relatives"
 SHIPPED = Path(__file__).parent / "measured"  # results that come with the project
 
 
@@ -96,6 +97,7 @@ class Experiment:
         rows: for each row how it is measured: column -> figure; a `Row` where there are texts beside.
         claims: what the paper reads in it.
         shown: how many of its texts the report shows.
+        own_models: it trains small models of its own, on texts of its own, whatever the setting's are.
     """
 
     id: str
@@ -103,6 +105,11 @@ class Experiment:
     rows: dict[str, Callable[[Setting], dict[str, Figure]]]
     claims: list[Claim]
     shown: int = 0
+    own_models: bool = False
+
+    def model(self, name: str) -> str:
+        """The model that its results are of: that of this name or path, or its own."""
+        return OWN_MODELS if self.own_models else Path(name).name
 
 
 @dataclass

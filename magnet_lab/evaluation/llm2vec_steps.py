@@ -5,7 +5,7 @@ from magnet_lab.data.rows import Corpus
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting
 from magnet_lab.evaluation.verdicts import exact
 from magnet_lab.relatives import llm2vec
-from magnet_lab.relatives.seeds import OWN, above, run_seeds, within
+from magnet_lab.relatives.seeds import above, run_seeds, within
 
 
 def _texts(setting: Setting) -> tuple[list[str], list[pairs.Pair]]:
@@ -26,7 +26,8 @@ def _reach(name: str):
 TURN = "turn of the first half by another second half"
 REACH = Experiment(
     id="llm2vec-reach",
-    title=f"Step 1: what a token hears of the tokens after it {OWN}",
+    title="Step 1: what a token hears of the tokens after it",
+    own_models=True,
     rows={name: _reach(name) for name in ("causal", "both ways")},
     claims=[
         Claim("causally the first half of a text does not feel the second", within(("causal", TURN), -1e-6, 1e-6)),
@@ -77,7 +78,8 @@ FOUND, NEAREST, LOOK_ALIKE, STRANGERS = (
 )
 STEPS = Experiment(
     id="llm2vec-steps",
-    title=f"LLM2Vec step by step: 60 steps of MNTP, 30 of SimCSE {OWN}",
+    title="LLM2Vec step by step: 60 steps of MNTP, 30 of SimCSE",
+    own_models=True,
     rows={
         "0 causal": _causal,
         BOTH_WAYS: _untrained,

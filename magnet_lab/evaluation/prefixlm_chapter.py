@@ -9,7 +9,7 @@ from magnet_lab.evaluation.verdicts import exact
 from magnet_lab.relatives.prefix_lm import experiments as chapter
 from magnet_lab.relatives.prefix_lm.masks import MODES, printed_mask
 from magnet_lab.relatives.prefix_lm.model import PrefixLM, parameter_count
-from magnet_lab.relatives.seeds import OWN, above, run_seeds, within
+from magnet_lab.relatives.seeds import above, run_seeds, within
 
 GUESSING = 3.4657  # nats: ln 32, as the chapter prints it
 
@@ -34,7 +34,8 @@ def _model(setting: Setting) -> dict[str, Figure]:
 
 MASKS = Experiment(
     id="prefixlm-masks",
-    title=f"Who may look at whom: six tokens, three of them prefix {OWN}",
+    title="Who may look at whom: six tokens, three of them prefix",
+    own_models=True,
     rows={name: _mask(name) for name in chapter.MASKS} | {"model, 1000 tokens": _model},
     claims=[
         Claim("36 pairs may attend in both directions", within(("bidirectional", "pairs"), 36, 36)),
@@ -54,7 +55,8 @@ MASKS = Experiment(
 
 TEXT = Experiment(
     id="prefixlm-text",
-    title=f"500 steps on the chapter's 216 characters: losses (nats; guessing has {GUESSING}) {OWN}",
+    title=f"500 steps on the chapter's 216 characters: losses (nats; guessing has {GUESSING})",
+    own_models=True,
     rows={name: _trained(chapter.chapter, chapter.STEPS, name) for name in chapter.ARMS},
     claims=[
         Claim("the loss begins within half a nat of guessing", within(("printed", "first loss"), 3.0, 4.0)),
@@ -78,7 +80,8 @@ TEXT = Experiment(
 RANDOM, ONE, LAST_FIVE = "random splits", "one split", "loss of the row's last five"
 LENGTHS = Experiment(
     id="prefixlm-lengths",
-    title=f"Prefixes of other lengths than in training, which has 14 to 33, or always 24 {OWN}",
+    title="Prefixes of other lengths than in training, which has 14 to 33, or always 24",
+    own_models=True,
     rows={
         f"{splits}, prefix of {length}": _trained(chapter.prefix_of, chapter.STEPS, length, arm)
         for splits, arm in ((RANDOM, "prefix"), (ONE, "one split"))
@@ -99,7 +102,8 @@ LENGTHS = Experiment(
 
 ATTENTION = Experiment(
     id="prefixlm-attention",
-    title=f"What the attention of a trained model looks like {OWN}",
+    title="What the attention of a trained model looks like",
+    own_models=True,
     rows={f"layer {layer}": _trained(chapter.attention, chapter.STEPS, layer) for layer in (1, 2)},
     claims=[
         Claim(
@@ -120,7 +124,8 @@ ATTENTION = Experiment(
 WORSE_IN_WRITING = above(("printed mask", "loss in writing"), ("printed mask", "loss in training's pass"))
 LEAK = Experiment(
     id="prefixlm-leak",
-    title=f"Random letters, of which nothing can be known: losses (nats; guessing has {GUESSING}) {OWN}",
+    title=f"Random letters, of which nothing can be known: losses (nats; guessing has {GUESSING})",
+    own_models=True,
     rows={
         "sound mask": _trained(chapter.leak, 600, attention_mask),
         "printed mask": _trained(chapter.leak, 600, printed_mask),
@@ -144,7 +149,8 @@ LEAK = Experiment(
 RIGHT = "letters written right (%)"
 SORTING = Experiment(
     id="prefixlm-sorting",
-    title=f"Eight letters, to be written in order {OWN}",
+    title="Eight letters, to be written in order",
+    own_models=True,
     rows={name: _trained(chapter.sorting, 600, name, seeds=3) for name in chapter.SORTERS},
     claims=[
         Claim(
@@ -165,7 +171,8 @@ SORTING = Experiment(
 
 UNIFIED = Experiment(
     id="prefixlm-modes",
-    title=f"One model for three modes, and one for each: losses (nats) {OWN}",
+    title="One model for three modes, and one for each: losses (nats)",
+    own_models=True,
     rows={f"trained {name}": _trained(chapter.modes, chapter.STEPS, name, seeds=3) for name in ("unified", *MODES)},
     claims=[
         Claim(

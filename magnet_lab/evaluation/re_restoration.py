@@ -10,7 +10,7 @@ from magnet_lab.data.rows import Corpus, texts
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting
 from magnet_lab.relatives.restorable import experiments
 from magnet_lab.relatives.restorable.experiments import Run, Setup
-from magnet_lab.relatives.seeds import OWN, above, run_seeds
+from magnet_lab.relatives.seeds import above, run_seeds
 
 SEEDS = 3
 
@@ -47,7 +47,8 @@ def _claim(text: str, higher: str, lower: str, column: str = "R-L") -> Claim:
 
 TABLE_2 = Experiment(
     id="re-table2",
-    title=f"One sentence restored from its vector: perplexity and ROUGE (%) {OWN}",
+    title="One sentence restored from its vector: perplexity and ROUGE (%)",
+    own_models=True,
     rows={
         "input": _restored(decoder="input"),
         "cross": _restored(decoder="cross"),
@@ -69,7 +70,8 @@ TABLE_2 = Experiment(
 
 TABLE_3 = Experiment(
     id="re-table3",
-    title=f"Passages of several sentences restored from one vector: perplexity and ROUGE (%) {OWN}",
+    title="Passages of several sentences restored from one vector: perplexity and ROUGE (%)",
+    own_models=True,
     rows={
         f"{decoder}, {count}": _restored(decoder=decoder, sentences=count)
         for decoder in ("cross", "gating")
@@ -87,7 +89,8 @@ TABLE_3 = Experiment(
 
 TABLE_9 = Experiment(
     id="re-table9",
-    title=f"The rest of a story found by its first sentence: recall (%) {OWN}",
+    title="The rest of a story found by its first sentence: recall (%)",
+    own_models=True,
     rows={
         "0 layers more, not restoring": _retrieved("a", False),
         "0 layers more, (a)": _retrieved("a", True),
@@ -105,7 +108,8 @@ TABLE_9 = Experiment(
 
 MAGNET = Experiment(
     id="re-magnet",
-    title=f"A sentence restored from the bundled model's MAGNET vector: perplexity and ROUGE (%) {OWN}",
+    title="A sentence restored from the bundled model's MAGNET vector: perplexity and ROUGE (%)",
+    own_models=True,
     rows={
         "from nothing": _embedded("nothing"),
         "from the last token's": _embedded("last"),

@@ -41,11 +41,12 @@ def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
 
     A row that cannot be measured here (a model without that adapter) is left out, with a sentence why.
     """
-    path = folder / Path(setting.model).name / f"{experiment.id}.json"
+    model = experiment.model(setting.model)
+    path = folder / model / f"{experiment.id}.json"
     result = Result(
         id=experiment.id,
-        model=Path(setting.model).name,
-        data=Path(setting.data.source).name,
+        model=model,
+        data=model if experiment.own_models else Path(setting.data.source).name,
         quick=setting.quick,
         seed=setting.seed,
         hardware=hardware(),
@@ -110,11 +111,12 @@ def claims(experiment: Experiment, result: Result) -> list[tuple[str, str]]:
 
 def report(experiment: Experiment, result: Result) -> str:
     """Title, table and claims."""
+    where = "Small models of its own" if experiment.own_models else f"{result.model} on {result.data}"
     size = ", few examples" if result.quick else ""
     lines = [
         f"## {experiment.id}: {experiment.title}",
         "",
-        f"{result.model} on {result.data}{size}, 95 % intervals.",
+        f"{where}{size}, 95 % intervals.",
         "",
     ]
     lines += [table(experiment, result), ""]

@@ -10,7 +10,7 @@ from functools import partial
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting
 from magnet_lab.evaluation.verdicts import exact, over_seeds
 from magnet_lab.relatives.pseudo_masked import experiments, proof
-from magnet_lab.relatives.seeds import OWN, above, run_seeds, within
+from magnet_lab.relatives.seeds import above, run_seeds, within
 
 LOG_PROBS = 1e-5  # nats: how far what is equal may differ in float32
 
@@ -28,7 +28,8 @@ def _one_pass(name: str):
 DIFFERENCE, TO_BERT = "largest difference (nats)", "to BERT's reading (nats)"
 ONE_PASS = Experiment(
     id="unilmv2-onepass",
-    title=f"Log-probabilities of hidden tokens, from one pass and from instances of their own {OWN}",
+    title="Log-probabilities of hidden tokens, from one pass and from instances of their own",
+    own_models=True,
     rows={name: _one_pass(name) for name in ("AE", "AR", "PAR")},
     claims=[
         Claim(f"one pass gives the probabilities of all steps, {name}", within((name, DIFFERENCE), 0, LOG_PROBS))
@@ -54,7 +55,8 @@ def _tokens(length: int, name: str):
 
 TOKENS = Experiment(
     id="unilmv2-tokens",
-    title=f"Tokens to read for both losses of a text: means over texts {OWN}",
+    title="Tokens to read for both losses of a text: means over texts",
+    own_models=True,
     rows={
         f"{name}, texts of {length}": _tokens(length, name)
         for length in (proof.LENGTH, proof.DOCUMENT_LENGTH)
@@ -86,7 +88,8 @@ def _leaks(way: str):
 AS_PRINTED, EXPLICIT, IMPLICIT, SHOWN = proof.WAYS
 LEAKS = Experiment(
     id="unilmv2-leaks",
-    title=f"A hidden token is exchanged: the largest change (nats) where it must not be known {OWN}",
+    title="A hidden token is exchanged: the largest change (nats) where it must not be known",
+    own_models=True,
     rows={way: _leaks(way) for way in proof.WAYS},
     claims=[
         Claim("nothing leaks, with any number of layers", within((AS_PRINTED, "elsewhere, 4 layers"), 0, 0)),
@@ -127,7 +130,8 @@ COMPARISONS = [
 
 TABLE_6 = Experiment(
     id="unilmv2-table6",
-    title=f"Pre-training objectives by what they are good for: accuracy and exact match (%) {OWN}",
+    title="Pre-training objectives by what they are good for: accuracy and exact match (%)",
+    own_models=True,
     rows={name: _objective(name) for name in experiments.OBJECTIVES},
     claims=[
         Claim(f"{better} over {worse}, {task}", above((better, task), (worse, task)))

@@ -12,7 +12,6 @@ from magnet_lab.evaluation.experiment import Figure, Rows, Setting
 from magnet_lab.evaluation.verdicts import more, over_seeds
 
 Cell = tuple[str, str]  # a row and a column
-OWN = "(on small models of its own, whatever --model and --data are)"  # ends the titles of such experiments
 
 
 def run_seeds(setting: Setting, measure: Callable[[int], dict[str, float]], full: int = 5) -> dict[str, Figure]:

@@ -10,7 +10,7 @@ DPI = 110  # sharp enough on a page, and a notebook of twenty pictures stays und
 
 
 class Picture:
-    """A figure and its twin in text: a notebook shows the one; a terminal, a screen reader and a diff read the other."""
+    """A figure and its twin in text: a notebook shows the one, a terminal or a screen reader the other."""
 
     def __init__(self, figure: Figure, text: str):
         self.figure, self.text = figure, text

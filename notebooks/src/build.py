@@ -2,6 +2,7 @@
 
     python notebooks/src/build.py            # all of them
     python notebooks/src/build.py 00 04      # some
+    python notebooks/src/build.py --nbgrader course/source     # not executed: assignments for nbgrader
 
 `NN_name.py` (py:percent, with nbgrader's markers around solutions) is what people write. Out of it come
 `../NN_name.ipynb`, where students find an empty function and a folded solution, and `../solutions/NN_name.ipynb`. Both are
@@ -28,6 +29,7 @@ SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION\n?",
     re.DOTALL | re.MULTILINE,
 )
+CHECK = re.compile(r"^(check\.\w+\()", re.MULTILINE)
 STUB = 'raise NotImplementedError("your turn")'
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -81,6 +83,39 @@ def solved(notebook: NotebookNode) -> NotebookNode:
         if cell.cell_type == "code":
             cell.source = solution(cell.source)
     return notebook
+
+
+def graded(notebook: NotebookNode) -> NotebookNode:
+    """For nbgrader: its markers kept, the cells of the exercises and those of their checks marked as it wants them.
+
+    A check is worth as many points as its exercise has ●, and fails by an exception, which is what nbgrader looks for.
+    """
+    exercise, points = 0, 0
+    for number, cell in enumerate(notebook.cells):
+        cell["id"], cell["metadata"] = f"cell-{number:03d}", {}
+        if cell.cell_type == "markdown":
+            points = cell.source.count("●") or points
+        elif SOLUTION.search(cell.source + "\n"):
+            exercise += 1
+            cell.metadata["nbgrader"] = _marked(f"exercise-{exercise}", solution=True)
+        elif exercise and CHECK.search(cell.source):
+            cell.source = CHECK.sub(r"assert \1", cell.source)
+            cell.metadata["nbgrader"] = _marked(
+                f"check-{exercise}-{number}", grade=True, locked=True, points=points
+            )
+    notebook["metadata"] = dict(METADATA)
+    return notebook
+
+
+def _marked(name: str, **marks) -> dict:
+    defaults = {
+        "schema_version": 3,
+        "grade": False,
+        "solution": False,
+        "locked": False,
+        "task": False,
+    }
+    return defaults | {"grade_id": name} | marks
 
 
 def solution(code: str) -> str:
@@ -137,7 +172,14 @@ def main() -> int:
     parser.add_argument(
         "numbers", nargs="*", help="of the notebooks, such as 00; by default all"
     )
-    wanted = parser.parse_args().numbers
+    parser.add_argument(
+        "--nbgrader",
+        type=Path,
+        metavar="FOLDER",
+        help="write assignments for nbgrader, and run nothing",
+    )
+    options = parser.parse_args()
+    wanted = options.numbers
     chosen = [source for source in sources() if not wanted or source.stem[:2] in wanted]
     if not chosen:
         names = ", ".join(source.stem for source in sources())
@@ -146,6 +188,13 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
+    if options.nbgrader:
+        for source in chosen:
+            path = options.nbgrader / source.stem / f"{source.stem}.ipynb"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            nbformat.write(graded(jupytext.read(source)), path)
+        print(f"{len(chosen)} assignments in {options.nbgrader}")
+        return 0
     for source in tqdm(chosen, unit="notebook"):
         for path, notebook in notebooks(source).items():
             start = time.perf_counter()

@@ -106,7 +106,7 @@ def test_every_experiment_is_in_the_paper_and_its_rows_have_the_papers_names():
     for name, experiment in reproduce.experiments().items():
         assert name == experiment.id
         if name in printed:
-            assert experiment.title.startswith(printed[name]["title"])
+            assert printed[name]["title"] == experiment.title
             assert not printed[name]["rows"] or set(printed[name]["rows"]) & set(experiment.rows)
             assert all(len(row) == len(printed[name]["columns"]) for row in printed[name]["rows"].values())
 

@@ -51,6 +51,17 @@ def test_a_source_makes_a_notebook_to_solve_and_one_solved(tmp_path):
     ]
 
 
+def test_an_assignment_for_nbgrader_has_its_exercise_and_its_check_marked(tmp_path):
+    (tmp_path / "00_example.py").write_text(
+        EXAMPLE.replace("Write it.", "Write it (●●○).").replace("\none()\n", "\ncheck.one(one)\n")
+    )
+    prose, exercise, test = build.graded(build.jupytext.read(tmp_path / "00_example.py")).cells
+    assert "nbgrader" not in prose.metadata
+    assert "### BEGIN SOLUTION" in exercise.source and exercise.metadata.nbgrader.solution
+    assert test.source == "assert check.one(one)"
+    assert test.metadata.nbgrader.grade and test.metadata.nbgrader.locked and test.metadata.nbgrader.points == 2
+
+
 def test_cleaning_keeps_the_last_state_of_a_progress_bar_and_no_address():
     text = nbformat.v4.new_output("stream", text="0%\r50%\r100%\n<object at 0x7f3a>\n")
     assert build.clean(text, 1).text == "100%\n<object>\n"
