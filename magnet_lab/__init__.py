@@ -21,6 +21,7 @@ _MODULES = (
     "spans",
     "views",
     "viz",
+    "widgets",
     "zoo",
 )
 
