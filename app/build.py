@@ -8,10 +8,10 @@ import gradio as gr
 from magnet_lab.viz import palette
 
 from .loading import Loading
-from .pages import embeddings, infill, masks, start
+from .pages import embeddings, generate, infill, judge, masks, objectives, results, start
 from .port import check_port
 
-PAGES = (masks, infill, embeddings)
+PAGES = (masks, objectives, infill, embeddings, generate, results, judge)
 WAITING = 32  # visitors in the queue; the next is told to try later
 
 _FONT = ["system-ui", "-apple-system", "Segoe UI", "sans-serif"]  # the reader's own: nothing is fetched from elsewhere

@@ -4,11 +4,18 @@ import math
 
 MASK_CHARACTERS, MASK_TOKENS = 1_000, 96
 MASK_LAYERS = 12
+OBJECTIVE_TOKENS, SENTENCE_PAIRS, LOWEST_TAU, LAMBDA = 64, 8, 0.02, 10
+PREFIX_CHARACTERS, NEW_TOKENS, MASK_FILLING_TOKENS = 2_000, 256, 30
 INFILL_CHARACTERS, BLANKS, BLANK_TOKENS = 3_000, 6, 64
 CANDIDATES = 5
 TEMPERATURE = 2.0
 SENTENCES, SENTENCE_CHARACTERS = 24, 400
 WORDS = 24
+
+JUDGED_STORIES = 20  # each as every system completed it: about a hundred to judge, or half an hour
+RATERS, RATINGS_AN_HOUR, CODE_NAME_CHARACTERS = 500, 900, 40
+PASSWORD_TRIES = 10  # wrong ones within a minute, of all visitors together
+PAIRS = 6  # of raters whose agreement is shown with an interval
 
 SECONDS_BETWEEN_FRAMES = 0.1  # a browser falls behind when a stream brings more than ten pictures a second
 

@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     app.add_argument("--model", default="small", help=MODEL_HELP)
     app.add_argument("--host", default="127.0.0.1", help="address to serve on (%(default)s)")
     app.add_argument("--port", type=int, default=7860, help="port to serve on (%(default)s)")
+    app.add_argument(
+        "--ratings", metavar="FOLDER", help="where the page Judge keeps its ratings (the user's data folder)"
+    )
 
     infill = command(_infill, "infill", "fill the blanks of a text")
     infill.add_argument("text", metavar="TEXT", help="with [blank], [blank:12] or [blank:8-16] in it; - reads it")
@@ -145,6 +148,8 @@ def _app(options) -> None:
     # A taken port and a wrong name show before the app's slow imports.
     check_port(options.host, options.port)
     zoo.resolve(options.model)  # fetches `small`
+    if options.ratings:
+        os.environ["MAGNET_LAB_RATINGS"] = options.ratings
     from magnet_lab.app.build import serve
 
     serve(model=options.model, host=options.host, port=options.port)

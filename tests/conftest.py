@@ -14,12 +14,14 @@ def tiny_lab():
 
 
 @pytest.fixture(scope="session")
-def app_address():
+def app_address(tmp_path_factory):
     """Where the app is served on loopback, around the bundled model, for as long as the tests run."""
+    import os
     import socket
 
     from magnet_lab.app.build import build, launch
 
+    os.environ["MAGNET_LAB_RATINGS"] = str(tmp_path_factory.mktemp("ratings"))  # not the user's own
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

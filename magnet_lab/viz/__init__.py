@@ -50,6 +50,10 @@ _FUNCTIONS = {
     "ranges": "tokens",
     "strip_text": "tokens",
     "token_texts": "tokens",
+    "contrast_figure": "views",
+    "contrast_text": "views",
+    "views_figure": "views",
+    "views_text": "views",
     "visible": "tokens",
 }
 

@@ -20,6 +20,10 @@ STORY = "Tom went to the park. [blank:4] He was very sad."
 NAMES = {
     "/start", "/start_model", "/masks", "/masks_mark", "/masks_clear", "/infill", "/infill_model",
     "/score_infill", "/compare_sentences", "/compare_words", "/embeddings_model",
+    "/objectives", "/objectives_model", "/objectives_pictures", "/objectives_predict", "/objectives_contrast",
+    "/objectives_total", "/generate", "/generate_model", "/generate_measured",
+    "/results_claims", "/results_table", "/judge_begin", "/judge_next", "/judge_answer", "/judge_answers",
+    "/judge_figures",
 }  # fmt: skip
 
 
@@ -43,7 +47,9 @@ def test_start_draws_three_masks(client):
     assert "infill: MAGNET" in text
 
 
-@pytest.mark.parametrize("name", ["/start_model", "/infill_model", "/embeddings_model"])
+@pytest.mark.parametrize(
+    "name", ["/start_model", "/infill_model", "/embeddings_model", "/objectives_model", "/generate_model"]
+)
 def test_pages_say_which_model_they_have(client, name):
     assert "tiny" in client.predict(api_name=name)
 
@@ -116,7 +122,7 @@ def test_sentences_and_words_are_compared(client):
 
 
 def test_every_page_has_an_address(app_address):
-    for page in ("", "masks", "infill", "embeddings"):
+    for page in ("", "masks", "objectives", "infill", "embeddings", "generate", "results", "judge"):
         with urllib.request.urlopen(f"{app_address}/{page}") as answer:
             assert answer.status == 200
 

@@ -1,22 +1,11 @@
 """The pages in a real browser: in both themes, with a mouse, with the keys alone, with hostile text."""
 
-import os
 import re
-import shutil
 
 import pytest
+from chromium import HOSTILE, LONG, expect, pytestmark, text_box  # noqa: F401 - the marks
 from gradio_client import Client
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-expect = playwright.expect
-
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM, reason="needs a chromium; CHROMIUM=/path/to/it names one"),
-]
-
-HOSTILE = "<s></s><img src=x onerror=alert(1)> ${alert(2)} `${alert(3)}` {{x}} \\u0041"
 TOKENS = [
     "Tom",
     " went",
@@ -35,59 +24,10 @@ TOKENS = [
     " sad",
     ".",
 ]
-LONG = 60_000  # milliseconds, for what the model does on a busy machine
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(params=["light", "dark"])
-def theme(request):
-    return request.param
-
-
-@pytest.fixture
-def visit(browser, app_address):
-    """Opens a page; afterwards nothing may have gone wrong unseen, or gone out to another host."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    problems = []
-
-    def watch(page):
-        page.on("dialog", lambda dialog: (problems.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        page.on("pageerror", lambda error: problems.append(f"error {error}"))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: problems.append(request.url) if is_outside(request.url) else None)
-
-    def is_outside(url):
-        return not url.startswith((app_address, "data:", "blob:"))
-
-    def open_page(path="", theme="light", width=1280):
-        page = context.new_page()
-        page.set_viewport_size({"width": width, "height": 900})
-        watch(page)
-        page.goto(f"{app_address}/{path}?__theme={theme}")
-        return page
-
-    yield open_page
-    context.close()
-    # An input that is refused is answered with status 422, which a browser reports as an error of its own.
-    assert [problem for problem in problems if "422" not in problem] == []
 
 
 def strip(page):
     return page.get_by_role("list", name=re.compile("Tokens of the text")).get_by_role("button")
-
-
-def text_box(page, name):
-    return page.get_by_role("textbox", name=name, exact=True)
 
 
 # --- start
@@ -101,7 +41,7 @@ def test_start_shows_three_masks_and_leads_on(visit, theme):
     expect(page.get_by_role("heading", name="Infill", exact=True)).to_be_visible()
 
 
-@pytest.mark.parametrize("path", ["", "masks", "infill", "embeddings"])
+@pytest.mark.parametrize("path", ["", "masks", "objectives", "infill", "embeddings", "generate", "results", "judge"])
 def test_pages_fit_a_phone(visit, path):
     page = visit(path, width=390)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
