@@ -143,14 +143,20 @@ def execute(notebook: NotebookNode) -> None:
         cell["execution_count"] = count
         outputs = [clean(output, count) for output in joined(cell.outputs)]
         # A bar that removed itself left an empty line.
-        cell["outputs"] = [output for output in outputs if output.get("text", "something").strip()]
+        cell["outputs"] = [
+            output for output in outputs if output.get("text", "something").strip()
+        ]
 
 
 def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """What one cell prints comes in pieces, cut by chance: here in one."""
     whole: list[NotebookNode] = []
     for output in outputs:
-        if output.output_type == "stream" and whole and whole[-1].get("name") == output.name:
+        if (
+            output.output_type == "stream"
+            and whole
+            and whole[-1].get("name") == output.name
+        ):
             whole[-1]["text"] += output.text
         else:
             whole.append(output)
