@@ -182,8 +182,9 @@ def reach(lab: Magnet, texts: Sequence[str]) -> dict[str, dict[str, float]]:
             changed = [*opening, *ids[: len(ids) // 2], *other[len(other) // 2 :]]
             states = []
             for row in ([*opening, *ids], changed):
-                span_ids = mode(torch.ones(1, len(row)))
-                states.append(hidden_states(lab.model, torch.tensor([row]), span_ids)[0, :middle])
+                input_ids = torch.tensor([row], device=lab.device)
+                span_ids = mode(torch.ones_like(input_ids))
+                states.append(hidden_states(lab.model, input_ids, span_ids)[0, :middle])
             seen.append(float(attention_mask(mode(torch.ones(1, len(opening) + len(ids)))).float().sum(-1).mean()))
             turned.append(float(1 - torch.cosine_similarity(*states, dim=-1).mean()))
         found[name] = {
@@ -215,7 +216,7 @@ def causal_baseline(lab: Magnet, triplets: Sequence[pairs.Pair]) -> dict[str, fl
     """The same figures of vectors from before step 1, read under the causal mask."""
     vectors = []
     for column in zip(*triplets, strict=True):
-        input_ids, tokens, pooled = text_batch(lab.tokenizer, column)
+        input_ids, tokens, pooled = (part.to(lab.device) for part in text_batch(lab.tokenizer, column))
         vectors.append(mean(hidden_states(lab.model, input_ids, causal(tokens)), pooled))
     return _neighbours(*vectors)
 

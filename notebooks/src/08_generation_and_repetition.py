@@ -760,5 +760,5 @@ check.copy_rate(my_copy_rate)
 #
 # </details>
 #
-# **Go on** with 09, ablations: is it the objectives or the mask? **In the app**: the pages *Generate*, which shades what a
+# **Go on** with 10, LLM2Vec by hand. **In the app**: the pages *Generate*, which shades what a
 # model writes, and *Results* (`magnet-lab app`).
