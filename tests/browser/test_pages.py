@@ -45,7 +45,7 @@ def test_start_shows_three_masks_and_leads_on(visit, theme):
 def test_pages_fit_a_phone(visit, path):
     page = visit(path, width=390)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    page.wait_for_load_state("networkidle")
+    expect(page.get_by_role("contentinfo")).to_be_visible()  # the foot of the page: all above it is there
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
