@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 
 from magnet_lab.course.check import Verdict
 
@@ -108,6 +109,11 @@ def test_notebooks_read_without_a_kernel(path):
 def run(notebook, monkeypatch) -> list[Verdict]:
     """Run all cells here, without a kernel, as that would load the libraries anew; returns what the checks said."""
     monkeypatch.chdir(NOTEBOOKS)
+    with torch.enable_grad():  # a notebook may switch gradients off for good; other tests want them
+        return _run(notebook)
+
+
+def _run(notebook) -> list[Verdict]:
     space, verdicts = {"__name__": "__main__"}, []
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
