@@ -20,7 +20,8 @@ from statistics import fmean
 from tqdm import tqdm
 
 from magnet_lab.evaluation import judgement
-from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Result, Row, Rows, Setting, bootstrap, texts
+from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Result, Row, Setting, bootstrap, texts
+from magnet_lab.evaluation.verdicts import row_more
 from magnet_lab.evaluation.written import COPIES, SYSTEMS, Written, middle_sentences, percentage, write
 
 SCORE, KAPPA, ALL = "score", "Cohen's kappa", "all together"
@@ -48,12 +49,7 @@ def _row(system: str):
 
 
 def _better(other: str, column: str = SCORE):
-    def holds(rows: Rows) -> bool | None:
-        if not all(column in rows.get(row, {}) for row in ("MAGNET", other)):
-            return None
-        return rows["MAGNET"][column].value > rows[other][column].value
-
-    return holds
+    return lambda rows: row_more(rows, "MAGNET", other, column)
 
 
 EXPERIMENT = Experiment(
