@@ -230,7 +230,8 @@ def test_a_stopped_trainer_can_be_run_to_its_end(tmp_path, trainer):
     """The steps are the trainer's own, and what was stopped goes on as if it had not been."""
     whole = trainer("whole")
     expected = [whole.step(number) for number in range(3)]
-    steps = live._trained(trainer("stopped"))
+    stopped = trainer("stopped")
+    steps = stopped.steps(stopped.resume())
     got = [next(steps), next(steps)]
     steps.close()
     assert [path.name for path in (tmp_path / "stopped").glob("checkpoint-*")] == ["checkpoint-000002"]

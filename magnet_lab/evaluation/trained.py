@@ -70,18 +70,15 @@ def adapters(setting: Setting, name: str, recipe: Recipe, *, stops: int = 1) -> 
     folders = {step: out / f"step-{step:06d}" for step in places}
     if all((folder / "adapter_config.json").is_file() for folder in folders.values()):
         return folders
-    trainer, done = Trainer(recipe, out), 0
-    if found := checkpoint.latest(out):
-        done = checkpoint.restore(found, dump(recipe), trainer.parameters, trainer.optimizer)
-    bar = tqdm(range(done + 1, recipe.steps + 1), desc=f"{name}, seed {recipe.seed}", unit="step", leave=False)
-    for step in bar:
-        losses = trainer.step(step - 1)
-        with (out / "log.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps({"step": step, **losses}) + "\n")
-        if step in folders:
-            save_adapter(folders[step], recipe, trainer.trained)
-        if step in folders or step % recipe.save_every == 0:
-            checkpoint.save(out, step, dump(recipe), trainer.parameters, trainer.optimizer)
+    trainer = Trainer(recipe, out)
+    done = trainer.resume()
+    bar = tqdm(desc=f"{name}, seed {recipe.seed}", total=recipe.steps, initial=done, unit="step", leave=False)
+    with bar:
+        for step, _ in enumerate(trainer.steps(done), start=done + 1):
+            bar.update()
+            if step in folders:
+                save_adapter(folders[step], recipe, trainer.trained)
+                trainer.save(step)  # so that what goes on from here does not make this adapter again
     shutil.rmtree(checkpoint.latest(out))  # the optimizer's state is of no more use, and larger than the adapter
     return folders
 

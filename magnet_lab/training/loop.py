@@ -14,6 +14,7 @@ import itertools
 import json
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -82,7 +83,7 @@ class Trainer:
         if recipe.activation_checkpointing:
             self.lab.model.gradient_checkpointing_enable({"use_reentrant": False})
             self.lab.model.enable_input_require_grads()
-        self.tokens = 0  # of the last step
+        self.tokens, self.speed = 0, 0.0  # of the last step: how many, and how many a second
         self.head = None
         if recipe.contrast is not None and recipe.contrast.projection:
             self.head = ProjectionHead(self.lab.model.config.get_text_config().hidden_size).to(self.accelerator.device)
@@ -122,34 +123,53 @@ class Trainer:
 
     def run(self) -> Path:
         """Train to the end, from the last checkpoint where there is one; returns the folder of the result."""
-        recipe, step = self.recipe, 0
-        save = result.save_adapter if recipe.lora else result.save_model
-        if found := checkpoint.latest(self.out):
-            step = checkpoint.restore(found, dump(recipe), self.parameters, self.optimizer)
-        progress = tqdm(
-            total=recipe.steps, initial=step, disable=not self.accelerator.is_main_process, unit="step", smoothing=0.1
-        )
-        ends = list(itertools.accumulate(phase.steps for phase in recipe.phases))
+        done, main = self.resume(), self.accelerator.is_main_process
+        progress = tqdm(total=self.recipe.steps, initial=done, disable=not main, unit="step", smoothing=0.1)
         with progress:
-            while step < recipe.steps:
-                start = time.perf_counter()
-                losses = self.step(step)
-                step += 1
-                speed = self.tokens / (time.perf_counter() - start)
+            for losses in self.steps(done):
                 progress.update()
-                progress.set_postfix({name: f"{loss:.3f}" for name, loss in losses.items()} | {"tok/s": f"{speed:.0f}"})
-                self._record(step, losses, speed)
-                if recipe.samples and step % recipe.samples_every == 0:
-                    self._show_samples(step)
-                if step % recipe.save_every == 0 or step == recipe.steps:
-                    self._on_main(checkpoint.save, self.out, step, dump(recipe), self.parameters, self.optimizer)
-                if step in ends[:-1]:  # the adapter as this phase leaves it: LLM2Vec's after MNTP, for one
-                    number = ends.index(step) + 1
-                    until_here = dataclasses.replace(recipe, phases=recipe.phases[:number])
-                    self._on_main(save, self.out / f"phase-{number}", until_here, self.trained)
-        self._on_main(save, self.out, recipe, self.trained)
+                shown = {name: f"{loss:.3f}" for name, loss in losses.items()}
+                progress.set_postfix(shown | {"tok/s": f"{self.speed:.0f}"})
+        self._save_result(self.out, self.recipe)
         self.accelerator.end_training()
         return self.out
+
+    def resume(self) -> int:
+        """Take up the last checkpoint, where there is one; returns how many steps are done."""
+        found = checkpoint.latest(self.out)
+        return checkpoint.restore(found, dump(self.recipe), self.parameters, self.optimizer) if found else 0
+
+    def save(self, done: int) -> None:
+        """Leave a checkpoint after so many steps."""
+        self._on_main(checkpoint.save, self.out, done, dump(self.recipe), self.parameters, self.optimizer)
+
+    def steps(self, done: int) -> Iterator[dict[str, float]]:
+        """The steps that are left after `done`, with all that belongs to them: log, samples, checkpoints, and at the
+        end of each phase the adapter as it leaves it (LLM2Vec's after MNTP, for one). Yields the losses (nats) of each.
+
+        Whoever closes it before its end leaves a checkpoint.
+        """
+        recipe = self.recipe
+        ends = list(itertools.accumulate(phase.steps for phase in recipe.phases))
+        try:
+            while done < recipe.steps:
+                start = time.perf_counter()
+                losses = self.step(done)
+                done += 1
+                self.speed = self.tokens / (time.perf_counter() - start)
+                self._record(done, losses)
+                if recipe.samples and done % recipe.samples_every == 0:
+                    self._show_samples(done)
+                if done % recipe.save_every == 0 or done == recipe.steps:
+                    self.save(done)
+                if done in ends[:-1]:
+                    number = ends.index(done) + 1
+                    until_here = dataclasses.replace(recipe, phases=recipe.phases[:number])
+                    self._save_result(self.out / f"phase-{number}", until_here)
+                yield losses
+        except GeneratorExit:
+            self.save(done)
+            raise
 
     def step(self, number: int) -> dict[str, float]:
         """One optimizer step, counted from 0; returns the losses (nats) before it."""
@@ -287,10 +307,10 @@ class Trainer:
     def _sum(self, value: float) -> float:
         return float(self.accelerator.reduce(torch.tensor(value, device=self.accelerator.device), "sum"))
 
-    def _record(self, step: int, losses: dict[str, float], speed: float) -> None:
+    def _record(self, step: int, losses: dict[str, float]) -> None:
         if self.accelerator.is_main_process:
             with (self.out / "log.jsonl").open("a", encoding="utf-8") as log:
-                log.write(json.dumps({"step": step, **losses, "tokens_per_second": round(speed)}) + "\n")
+                log.write(json.dumps({"step": step, **losses, "tokens_per_second": round(self.speed)}) + "\n")
         self.accelerator.log(losses, step=step)
 
     def _show_samples(self, step: int) -> None:
@@ -299,6 +319,9 @@ class Trainer:
                 made = self.lab.infill(text).text if "[blank" in text else text + self.lab.generate(text)
             if self.accelerator.is_main_process:
                 tqdm.write(f"{step}: {made}")
+
+    def _save_result(self, out: Path, recipe: Recipe) -> None:
+        self._on_main(result.save_adapter if recipe.lora else result.save_model, out, recipe, self.trained)
 
     def _on_main(self, do, *arguments) -> None:
         """Done by one process; the others wait for it."""

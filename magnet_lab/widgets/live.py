@@ -132,28 +132,10 @@ def live_training(
         `LiveTraining`; the last line of a cell shows it.
     """
     if hasattr(source, "recipe"):
-        source, total = _trained(source), source.recipe.steps
+        source, total = source.steps(source.resume()), source.recipe.steps
     training = LiveTraining(source, total, every)
     if has_front_end():
         training._start()
     else:
         training._in_front()
     return training
-
-
-def _trained(trainer: "Trainer") -> Iterator[dict[str, float]]:
-    """The steps of a recipe, with a checkpoint at the end or where it is stopped."""
-    from magnet_lab.training import checkpoint
-    from magnet_lab.training.recipe import dump
-
-    state = dump(trainer.recipe), trainer.parameters, trainer.optimizer
-    found = checkpoint.latest(trainer.out)
-    step = checkpoint.restore(found, *state) if found else 0
-    try:
-        while step < trainer.recipe.steps:
-            losses = trainer.step(step)
-            step += 1
-            yield losses
-    except GeneratorExit:  # stopped between two steps
-        pass
-    checkpoint.save(trainer.out, step, *state)
