@@ -7,12 +7,13 @@ import gradio as gr
 
 from magnet_lab.viz import palette
 
+from . import deployment, limits
+from .gate import Gate
 from .loading import Loading
 from .pages import embeddings, generate, infill, judge, masks, objectives, results, start
 from .port import check_port
 
 PAGES = (masks, objectives, infill, embeddings, generate, results, judge)
-WAITING = 32  # visitors in the queue; the next is told to try later
 
 _FONT = ["system-ui", "-apple-system", "Segoe UI", "sans-serif"]  # the reader's own: nothing is fetched from elsewhere
 _MONOSPACED = ["ui-monospace", "DejaVu Sans Mono", "Consolas", "monospace"]
@@ -21,12 +22,13 @@ _MONOSPACED = ["ui-monospace", "DejaVu Sans Mono", "Consolas", "monospace"]
 def build(model: str = "small") -> gr.Blocks:
     """The pages, around a model that begins to load in the background."""
     loading = Loading(model)
-    with gr.Blocks(title="magnet_lab", analytics_enabled=False) as demo:
+    hours = limits.UPLOAD_HOURS * 3600
+    with gr.Blocks(title="magnet_lab", analytics_enabled=False, delete_cache=(hours, hours)) as demo:
         start.page(demo, loading, PAGES)
     for page in PAGES:
         with demo.route(page.TITLE, page.PATH):
             page.page(demo, loading)
-    demo.queue(max_size=WAITING)
+    demo.queue(max_size=limits.WAITING)
     loading.start()
     return demo
 
@@ -39,6 +41,12 @@ def launch(demo: gr.Blocks, host: str = "127.0.0.1", port: int = 7860, *, block:
     demo.launch(
         server_name=host,
         server_port=port,
+        root_path=deployment.root_path(),
+        auth=deployment.auth(),
+        auth_message="Sign in with the name and the password that you were given.",
+        app_kwargs={"middleware": [(Gate, (), {"demo": demo})]},  # what starlette unpacks: class, arguments, keywords
+        max_file_size=limits.UPLOAD_BYTES,
+        mcp_server=deployment.has_mcp(),
         prevent_thread_lock=True,
         quiet=True,
         share=False,

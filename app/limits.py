@@ -1,6 +1,18 @@
-"""What the pages take at most: one place, so that a class full of people cannot stall each other by accident."""
+"""What the pages take at most: one place, so that a class full of people cannot stall each other by accident.
+
+Each number can be given another value in the environment the app is started in: `MAGNET_LAB_LIMIT_NEW_TOKENS=512`.
+"""
 
 import math
+import os
+from collections.abc import Mapping
+
+PREFIX = "MAGNET_LAB_LIMIT_"  # of the names in the environment
+
+WAITING = 64  # visitors in the queue; the next is told to try later
+SECONDS_A_REQUEST = 120  # that one visitor may have the model for
+REQUEST_BYTES, UPLOAD_BYTES = 2_000_000, 2_000_000
+UPLOAD_HOURS = 1  # after which an uploaded file is deleted
 
 MASK_CHARACTERS, MASK_TOKENS = 1_000, 96
 MASK_LAYERS = 12
@@ -30,9 +42,42 @@ def check_text(name: str, text: str, characters: int) -> None:
 
 def check_number(name: str, value: float | None, low: float, high: float, *, whole: bool = False) -> None:
     """Raise a ValueError if a number is missing, none at all, or out of range."""
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(_as_float(value)):
         raise ValueError(f"{name} is no number; choose one between {low:g} and {high:g}")
     if not low <= value <= high or (whole and value != int(value)):
         raise ValueError(
-            f"{name} is {value:g}; choose a {'whole ' if whole else ''}number between {low:g} and {high:g}"
+            f"{name} is {_as_float(value):g}; choose a {'whole ' if whole else ''}number between {low:g} and {high:g}"
         )
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # Python's whole numbers have no largest one
+        return math.copysign(math.inf, value)
+
+
+def from_environment(limits: dict, environment: Mapping[str, str]) -> None:
+    """Put what the environment says in place of the numbers of `limits`, by name.
+
+    Raises:
+        SystemExit: with a sentence, for a name that is not there or a value that is no such number.
+    """
+    for name, given in environment.items():
+        if not name.startswith(PREFIX):
+            continue
+        limit = name.removeprefix(PREFIX)
+        usual = limits.get(limit)
+        if not limit.isupper() or not isinstance(usual, int | float):
+            raise SystemExit(f"{name} is set, but the app has no limit {limit}; they stand in app/limits.py.")
+        try:
+            value = type(usual)(given)
+        except ValueError:
+            value = -1
+        if not 0 <= value < math.inf:
+            kind = "a whole number" if isinstance(usual, int) else "a number"
+            raise SystemExit(f"{name} is {given!r}; give {kind} that is not below 0, such as {usual}.")
+        limits[limit] = value
+
+
+from_environment(globals(), os.environ)

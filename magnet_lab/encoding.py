@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -78,7 +79,7 @@ def encode(
 
     span_ids_of = causal if pooling == "echo" else bidirectional
     vectors = torch.empty(len(rows), model.config.get_text_config().hidden_size)
-    for batch, states in _states(model, rows, span_ids_of, progress):
+    for batch, states in batched_states(model, rows, span_ids_of, progress):
         for index, row_states in zip(batch, states, strict=True):
             start, stop = pooled[index]
             # The mean in float32 also for a bfloat16 model: summing in bfloat16 loses what the model computed.
@@ -113,14 +114,14 @@ def encode_words(
     for number, words in enumerate(sentences):
         if isinstance(words, str):
             raise ValueError(f"sentence {number} is a string; give its words as a list: {words.split()[:3]}…")
-        ids, tokens_of_word = _words(tokenizer, words, number)
+        ids, tokens_of_word = word_ids(tokenizer, words, number)
         if len(ids) > limit:
             raise ValueError(f"sentence {number} has {len(ids):,} tokens, more than the model's {limit:,}; split it")
         rows.append(ids)
         tokens_of_words.append(tokens_of_word)
 
     vectors: list[Tensor] = [torch.empty(0)] * len(rows)
-    for batch, states in _states(model, rows, bidirectional, progress):
+    for batch, states in batched_states(model, rows, bidirectional, progress):
         for index, row_states in zip(batch, states, strict=True):
             before = [[token - 1 for token in tokens] for tokens in tokens_of_words[index]]
             words = [row_states[tokens].float().mean(dim=0) for tokens in before]
@@ -130,7 +131,21 @@ def encode_words(
 
 def similarity(a: Tensor, b: Tensor) -> Tensor:
     """Cosine similarity of every row of `a` `(n, hidden)` with every row of `b` `(m, hidden)`: `(n, m)`."""
-    return torch.nn.functional.normalize(a, dim=-1) @ torch.nn.functional.normalize(b, dim=-1).T
+    return normalize(a, dim=-1) @ normalize(b, dim=-1).T
+
+
+def alignment(anchors: Tensor, positives: Tensor) -> float:
+    """How far pairs that mean the same lie apart: the mean squared distance of their directions, 0 at best (Wang &
+    Isola, 2020). Both `(n, hidden)`.
+    """
+    return float((normalize(anchors.float(), dim=-1) - normalize(positives.float(), dim=-1)).square().sum(-1).mean())
+
+
+def uniformity(vectors: Tensor) -> float:
+    """How evenly directions fill the sphere: the log of the mean over all pairs of exp(-2 · squared distance), 0 where
+    all are one point, the lower the better (Wang & Isola, 2020). `(n, hidden)`.
+    """
+    return float(torch.pdist(normalize(vectors.float(), dim=-1)).square().mul(-2).exp().mean().log())
 
 
 def sentence_ids(
@@ -161,7 +176,9 @@ def sentence_ids(
     return ids, len(ids) - 1, len(ids)
 
 
-def _words(tokenizer: PreTrainedTokenizerBase, words: Sequence[str], number: int) -> tuple[list[int], list[list[int]]]:
+def word_ids(
+    tokenizer: PreTrainedTokenizerBase, words: Sequence[str], number: int
+) -> tuple[list[int], list[list[int]]]:
     """The ids of a sentence behind an opening token, and for each word the positions of its tokens."""
     ends, length = [], -1
     for position, word in enumerate(words):
@@ -186,7 +203,7 @@ def _words(tokenizer: PreTrainedTokenizerBase, words: Sequence[str], number: int
 
 
 @torch.no_grad()
-def _states(
+def batched_states(
     model: PreTrainedModel, rows: list[list[int]], span_ids_of, progress: bool
 ) -> Iterator[tuple[list[int], Iterable[Tensor]]]:
     """The hidden states of many rows: batches of indices into `rows`, with `(length, hidden)` for each row of a batch.

@@ -45,7 +45,7 @@ def score_infill(
     if isinstance(fills, str) or len(fills) != len(plan.blanks):
         given = "one string" if isinstance(fills, str) else f"{len(fills)} fills"
         raise ValueError(f"the text has {len(plan.blanks)} blank(s) and takes a list of as many fills; {given} came")
-    fill_ids = [_fill_ids(tokenizer, plan, number, fill) for number, fill in enumerate(fills)]
+    fill_ids = [ids_of_fill(tokenizer, plan, number, fill) for number, fill in enumerate(fills)]
     check_length(model, plan, [len(ids) for ids in fill_ids])
 
     return Score(span_log_probs(model, plan, fill_ids, mode=mode))
@@ -96,7 +96,7 @@ def check_length(model: PreTrainedModel, plan: Template, lengths: list[int]) -> 
         )
 
 
-def _fill_ids(tokenizer: PreTrainedTokenizerBase, plan: Template, number: int, fill: str) -> list[int]:
+def ids_of_fill(tokenizer: PreTrainedTokenizerBase, plan: Template, number: int, fill: str) -> list[int]:
     """The ids of a fill as a part of its text: the space before a blank belongs to the fill, one after it does not."""
     if not fill.strip():
         raise ValueError(f"the fill of blank {number + 1} is empty; it needs at least one word")

@@ -103,7 +103,7 @@ def decode(
     rows = _rows(plan, layouts, blanks, samples)
     cache.batch_select_indices(rows.layout.to(model.device))
     scores = first_scores[rows.layout, rows.blank]  # (rows, vocabulary)
-    not_text, not_word_start = _forbidden(tokenizer, scores)
+    not_text, not_word_start = forbidden_tokens(tokenizer, scores)
 
     generator = sampling.generator(model.device)
     active = torch.arange(len(rows.tokens))  # the rows still being written, in the order the cache has them
@@ -201,7 +201,7 @@ def _rows(plan: Template, layouts: LongTensor, blanks: list[int], samples: int) 
     )
 
 
-def _forbidden(tokenizer: PreTrainedTokenizerBase, scores: Tensor) -> tuple[Tensor, Tensor]:
+def forbidden_tokens(tokenizer: PreTrainedTokenizerBase, scores: Tensor) -> tuple[Tensor, Tensor]:
     """Which tokens cannot stand in a span, and which cannot begin one after a space; `(vocabulary,)` each."""
     size = scores.shape[-1]
     not_text = torch.zeros(size, dtype=torch.bool)

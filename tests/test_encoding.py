@@ -1,5 +1,7 @@
 """Vectors against transformers called by hand, one text at a time."""
 
+import math
+
 import pytest
 import torch
 from decoders import random_decoder, sentencepiece_tokenizer
@@ -146,3 +148,16 @@ def test_an_instruction_that_leaves_no_room_is_named(tiny_lab):
         for words in (1020, 3000):
             with pytest.raises(ValueError, match="the instruction leaves text 0 no room"):
                 tiny_lab.encode(["hi there"], instruction="x " * words, truncate=True, pooling=pooling)
+
+
+def test_alignment_and_uniformity_are_their_definitions():
+    """Wang & Isola 2020, Section 4.1.2, as loops."""
+    generator = torch.Generator().manual_seed(0)
+    a, b = torch.randn(5, 3, generator=generator), torch.randn(5, 3, generator=generator)
+    unit = [[value / math.hypot(*row) for value in row] for row in a.tolist()]
+    other = [[value / math.hypot(*row) for value in row] for row in b.tolist()]
+    aligned = sum(math.dist(x, y) ** 2 for x, y in zip(unit, other, strict=True)) / 5
+    pairs = [math.exp(-2 * math.dist(unit[i], unit[j]) ** 2) for i in range(5) for j in range(i)]
+    assert encoding.alignment(a, b) == pytest.approx(aligned, rel=1e-5)
+    assert encoding.uniformity(a) == pytest.approx(math.log(sum(pairs) / len(pairs)), rel=1e-5)
+    assert encoding.alignment(a, 3 * a) == pytest.approx(0, abs=1e-10)

@@ -1,31 +1,42 @@
 """From the handlers' ValueErrors to sentences on a page: beside the input where it can be told, else above the page."""
 
+import contextlib
 import functools
 import html
 import inspect
+import time
 from collections.abc import Callable
 
 import gradio as gr
 
+from .. import limits
 from ..loading import Loading
+
+_OURS = ValueError("something went wrong here that is a mistake of the app's, not yours; try another input")
 
 
 def answer(handler: Callable) -> Callable:
-    """The same handler, or generator of them, with its ValueErrors shown as a message."""
+    """The same handler, or generator of them, with its ValueErrors shown as a message.
+
+    A generator is stopped, with a sentence, when it has had its time: others wait for the model.
+    """
 
     @functools.wraps(handler)
     def once(*inputs):
-        try:
+        with _told():
             return handler(*inputs)
-        except ValueError as problem:
-            raise _error(problem) from problem
 
     @functools.wraps(handler)
     def stream(*inputs):
-        try:
-            yield from handler(*inputs)
-        except ValueError as problem:
-            raise _error(problem) from problem
+        with _told(), contextlib.closing(handler(*inputs)) as views:
+            begun = time.monotonic()
+            for view in views:
+                yield view
+                if time.monotonic() - begun > limits.SECONDS_A_REQUEST:
+                    raise ValueError(
+                        f"this took longer than {limits.SECONDS_A_REQUEST:g} seconds, and others wait for the model; "
+                        "what is written so far stays, so ask for less at a time"
+                    )
 
     return stream if inspect.isgeneratorfunction(handler) else once
 
@@ -52,6 +63,18 @@ def _validated(check: Callable | None, inputs: tuple) -> dict:
     return gr.validate(True, "")
 
 
-def _error(problem: ValueError) -> gr.Error:
+@contextlib.contextmanager
+def _told():
+    try:
+        yield
+    except gr.Error:
+        raise
+    except ValueError as problem:
+        raise _error(problem) from problem
+    except Exception as problem:  # a mistake of ours: the server's log has it, the reader a sentence
+        raise _error(_OURS, print_exception=True) from problem
+
+
+def _error(problem: ValueError, *, print_exception: bool = False) -> gr.Error:
     # The message is shown as HTML, and may quote what was typed.
-    return gr.Error(html.escape(str(problem)), print_exception=False)
+    return gr.Error(html.escape(str(problem)), print_exception=print_exception)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from magnet_lab.attention import causal
-from magnet_lab.encoding import DEFAULT_INSTRUCTION, _states, _words, sentence_ids
+from magnet_lab.encoding import DEFAULT_INSTRUCTION, batched_states, sentence_ids, word_ids
 from magnet_lab.model import Magnet
 
 CAUSAL_POOLINGS = ("last", "mean")
@@ -78,7 +78,7 @@ def encode_causal(
                 f"text {number} has {len(ids):,} tokens, more than the model's {lab.max_length:,}; split it"
             )
     vectors = torch.empty(len(inputs), lab.model.config.get_text_config().hidden_size)
-    for batch, states in _states(lab.model, [ids for ids, _, _ in inputs], causal, progress):
+    for batch, states in batched_states(lab.model, [ids for ids, _, _ in inputs], causal, progress):
         for index, row_states in zip(batch, states, strict=True):
             _, start, stop = inputs[index]
             vectors[index] = row_states[start:stop].float().mean(dim=0)
@@ -90,12 +90,12 @@ def encode_words_causal(lab: Magnet, sentences: Sequence[Sequence[str]], *, prog
 
     Not at (token - 1) as after MNTP: under this mask, the token before has not seen the word at all.
     """
-    rows = [_words(lab.tokenizer, words, number) for number, words in enumerate(sentences)]
+    rows = [word_ids(lab.tokenizer, words, number) for number, words in enumerate(sentences)]
     for number, (ids, _) in enumerate(rows):
         if len(ids) > lab.max_length:
             raise ValueError(f"sentence {number} has {len(ids):,} tokens, more than the model's {lab.max_length:,}")
     vectors: list[Tensor] = [torch.empty(0)] * len(rows)
-    for batch, states in _states(lab.model, [ids for ids, _ in rows], causal, progress):
+    for batch, states in batched_states(lab.model, [ids for ids, _ in rows], causal, progress):
         for index, row_states in zip(batch, states, strict=True):
             words = [row_states[tokens].float().mean(dim=0).cpu() for tokens in rows[index][1]]
             vectors[index] = torch.stack(words) if words else torch.empty(0, row_states.shape[-1])

@@ -20,7 +20,7 @@ from magnet_lab.decoder import decode_after, hidden_states, pad, start_ids, text
 from magnet_lab.infilling import Candidate, Infill
 from magnet_lab.model import Magnet
 from magnet_lab.scoring import check_length
-from magnet_lab.spans import Sampling, _forbidden, gap_layouts
+from magnet_lab.spans import Sampling, forbidden_tokens, gap_layouts
 from magnet_lab.views import mask_token_id
 
 Draw = Callable[[Tensor], LongTensor]  # scores (rows, vocabulary) -> tokens (rows,)
@@ -39,7 +39,7 @@ class MaskFilling:
         self.lab = lab.use(adapter)
         self.mask_id = mask_token_id(lab.tokenizer)
         vocabulary = self.lab.model.config.get_text_config().vocab_size
-        not_text, not_word_start = _forbidden(lab.tokenizer, torch.empty(1, vocabulary, device=lab.device))
+        not_text, not_word_start = forbidden_tokens(lab.tokenizer, torch.empty(1, vocabulary, device=lab.device))
         not_text[self.mask_id] = True  # a mask is no answer to what a mask hides
         self._not_text, self._not_word_start = not_text, not_word_start  # (vocabulary,) each
 

@@ -23,7 +23,7 @@ ANSWER_TOKENS = 60  # written at most; the longest answer that Table 9 shows has
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 # A sentence of a line, or what is left of it. A mark after a title ends none, nor does one before a small letter.
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     r"""\S.*?(?:(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?…]["'”’)\]]*(?=\s+[^\sa-z]|\s*$)|$)""",
 )
 _MARK = re.compile(r"[.!?…][\"'”’)\]]*$")
@@ -62,7 +62,7 @@ def prefix_suffix(past: str, future: str) -> str:
 
 def line_by_line(past: str, future: str) -> str:
     """Every line by its number. Printed for the second of five lines; counts and numbers follow the story here."""
-    before, after = _SENTENCE.findall(past), _SENTENCE.findall(future)
+    before, after = SENTENCE.findall(past), SENTENCE.findall(future)
     lines = [*before, "[Missing Line]", *after]
     missing, count = len(before) + 1, len(lines)
     story = "\n".join(f"Line {number}: {line}" for number, line in enumerate(lines, start=1))
@@ -198,7 +198,7 @@ def answer(written: str) -> tuple[int, int]:
     if quoted := _QUOTED.match(written, start):
         return quoted.span(1)
     line_end = written.find("\n", start)
-    sentence = _SENTENCE.match(written, start, line_end if line_end >= 0 else len(written))
+    sentence = SENTENCE.match(written, start, line_end if line_end >= 0 else len(written))
     return sentence.span() if sentence else (start, start)
 
 

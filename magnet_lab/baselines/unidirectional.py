@@ -18,7 +18,7 @@ from magnet_lab.decoder import decode_after, position_ids, span_mask
 from magnet_lab.infilling import Candidate, Infill, Span
 from magnet_lab.model import Magnet
 from magnet_lab.scoring import check_length
-from magnet_lab.spans import Sampling, _forbidden, write_token
+from magnet_lab.spans import Sampling, forbidden_tokens, write_token
 
 
 class Unidirectional:
@@ -105,7 +105,7 @@ def write_on(
         use_cache=True,
         logits_to_keep=1,
     ).logits[:, -1]
-    not_text, not_word_start = _forbidden(lab.tokenizer, scores)
+    not_text, not_word_start = forbidden_tokens(lab.tokenizer, scores)
     forbidden = not_text | not_word_start if begins_word else not_text
     generator = sampling.generator(lab.device)
     written, log_probs = [], []

@@ -91,7 +91,7 @@ def figures_so_far(path: Path | None, result: dict) -> dict[str, dict[str, float
 def measure(lab: Magnet, stories: list[str], pairs: dict, *, infills: int, prefixes: int) -> dict[str, float]:
     """All figures of one model: the keys of `ROWS`, and for each file of pairs two, by pooling."""
     missing = infilling.remove_sentences(stories)
-    figures = {"masked": 100 * masked.accuracy(lab, stories)}
+    figures = {"masked": masked.accuracy(lab, stories)}
     for mode in ("causal", "infill"):
         figures[mode] = infilling.perplexity(infilling.log_probs(lab, missing, mode=mode))
     figures["copy_rate"], figures["true_copy_rate"] = copy_rates(lab, missing[:infills])

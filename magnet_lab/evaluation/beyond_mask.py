@@ -17,7 +17,7 @@ from magnet_lab.evaluation.infilling import Missing, perplexity, remove_sentence
 from magnet_lab.evaluation.infilling import log_probs as hybrid_log_probs
 from magnet_lab.evaluation.verdicts import above
 from magnet_lab.model import Magnet
-from magnet_lab.scoring import _fill_ids
+from magnet_lab.scoring import ids_of_fill
 from magnet_lab.views import mask_token_id
 
 PERPLEXITY, RATIO = "perplexity of missing sentences", "times that of the MAGNET mask"
@@ -32,7 +32,7 @@ def bidirectional_log_probs(lab: Magnet, missing: Missing, *, masked: bool) -> T
         masked: put mask tokens where the stretch is not written yet; else nothing is seen there.
     """
     plan = template(lab.tokenizer, missing.text)
-    fill = _fill_ids(lab.tokenizer, plan, 0, missing.fills[0])
+    fill = ids_of_fill(lab.tokenizer, plan, 0, missing.fills[0])
     start = plan.anchors[0] + 1
     ids = torch.tensor([*plan.ids[:start], *fill, *plan.ids[start:]])
     places = torch.arange(len(ids))

@@ -7,40 +7,14 @@ place such a token need only be copied, so copying alone finds ten percent.
 
 import dataclasses
 
-import torch
-
-from magnet_lab import views
-from magnet_lab.decoder import hidden_states, pad, start_ids, text_ids, vocabulary_scores
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Rows, Setting
+from magnet_lab.evaluation.masked import accuracy
 from magnet_lab.evaluation.trained import adapters, losses, recipe_for, seeds, with_phases
 from magnet_lab.evaluation.verdicts import exact, more, opposite, over_seeds
-from magnet_lab.model import Magnet
 from magnet_lab.training.recipe import Phase, Recipe
 
 STOPS = 4
 ACCURACY, LOSS = "hidden tokens found (%)", "training loss (nats)"
-
-
-@torch.no_grad()
-def accuracy(lab: Magnet, texts: list[str], *, own_place: bool, batch: int = 16, seed: int = 0) -> float:
-    """Percentage of the hidden tokens that are found, with the whole text in view.
-
-    Args:
-        own_place: read each from its own position, as MTP does, and not from the one before it.
-    """
-    right = asked = 0
-    generator = torch.Generator().manual_seed(seed)
-    for start in range(0, len(texts), batch):
-        rows = [start_ids(lab.tokenizer) + text_ids(lab.tokenizer, text) for text in texts[start : start + batch]]
-        input_ids, tokens = pad([row[: lab.max_length] for row in rows])
-        made = views.make_views(input_ids, tokens, tokenizer=lab.tokenizer, generator=generator, max_spans=0)
-        labels = views.same_token_labels(input_ids, made.selected) if own_place else made.mntp_labels
-        places = labels != views.NO_LABEL
-        states = hidden_states(lab.model, made.input_ids.to(lab.device), made.span_ids.to(lab.device))
-        found = vocabulary_scores(lab.model, states[places.to(lab.device)]).argmax(dim=-1).cpu()
-        right += int((found == labels[places]).sum())
-        asked += len(found)
-    return 100 * right / asked
 
 
 def masked_recipe(setting: Setting, objective: str) -> Recipe:

@@ -74,8 +74,8 @@ def _row(adapter: str | None):
         for task in TASKS:
             names = sorted({tag for sentence in (*train, *test) for tag in sentence.tags[task]})
             found = probe(
-                _with_tags(vectors[id(train)], train, task, names),
-                _with_tags(vectors[id(test)], test, task, names),
+                with_tags(vectors[id(train)], train, task, names),
+                with_tags(vectors[id(test)], test, task, names),
                 len(names),
                 steps=setting.some(4000, 20),
                 seed=setting.seed,
@@ -91,7 +91,7 @@ def _row(adapter: str | None):
     return measure
 
 
-def _with_tags(vectors: list[Tensor], sentences: list[Tagged], task: str, names: list[str]):
+def with_tags(vectors: list[Tensor], sentences: list[Tagged], task: str, names: list[str]):
     numbers = {name: number for number, name in enumerate(names)}
     return [
         (states, [numbers[tag] for tag in sentence.tags[task]])

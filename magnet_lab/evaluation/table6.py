@@ -9,7 +9,7 @@ import dataclasses
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Rows, Setting
 from magnet_lab.evaluation.infilling import log_probs, perplexity, remove_sentences
 from magnet_lab.evaluation.similarity import cosines, spearman
-from magnet_lab.evaluation.table1 import TASKS, _with_tags, accuracy, probe
+from magnet_lab.evaluation.table1 import TASKS, accuracy, probe, with_tags
 from magnet_lab.evaluation.table2 import INSTRUCTION
 from magnet_lab.evaluation.trained import adapters, recipe_for, seeds, with_phases
 from magnet_lab.evaluation.verdicts import exact, more, opposite, over_seeds
@@ -46,8 +46,8 @@ def words(lab: Magnet, setting: Setting, seed: int) -> dict[str, float]:
     for task in TASKS:
         names = sorted({tag for sentence in (*train, *test) for tag in sentence.tags[task]})
         guesses = probe(
-            _with_tags(of_train, train, task, names),
-            _with_tags(of_test, test, task, names),
+            with_tags(of_train, train, task, names),
+            with_tags(of_test, test, task, names),
             len(names),
             steps=setting.some(1000 if setting.data.source == "samples" else 4000, 20),
             seed=seed,

@@ -14,7 +14,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from magnet_lab.baselines import BASELINES
-from magnet_lab.baselines.prompting import _SENTENCE
+from magnet_lab.baselines.prompting import SENTENCE
 from magnet_lab.evaluation.data import Data
 from magnet_lab.evaluation.experiment import Figure, Rows, Setting, bootstrap, texts
 from magnet_lab.evaluation.infilling import Missing, copies, perplexity, remove_sentences
@@ -86,7 +86,7 @@ def following(base: Magnet, text: str, sentence: str) -> Tensor:
 def is_one_sentence(text: str) -> bool:
     """Whether a text is one sentence: from a capital letter or a figure to a mark that ends it, with none between."""
     text = text.strip()
-    return bool(_WHOLE.fullmatch(text)) and len(_SENTENCE.findall(text)) == 1
+    return bool(_WHOLE.fullmatch(text)) and len(SENTENCE.findall(text)) == 1
 
 
 def figures(written: list[Written], base: Magnet) -> dict[str, Figure]:

@@ -208,7 +208,7 @@ def measure(
     here = Magnet(model, lab.tokenizer)
     sentence, same, other = (list(column) for column in zip(*triplets, strict=True))
     vectors = here.encode([*sentence, *same, *other], instruction="", pooling="mean").view(3, len(sentence), -1)
-    return {"hidden tokens found (%)": 100 * masked.accuracy(here, list(texts))} | _neighbours(*vectors)
+    return {"hidden tokens found (%)": masked.accuracy(here, list(texts))} | _neighbours(*vectors)
 
 
 @torch.no_grad()

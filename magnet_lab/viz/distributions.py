@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from magnet_lab.attention import CONTEXT
 from magnet_lab.viz import palette
@@ -61,20 +59,6 @@ def lengths_text(lengths: Sequence[int]) -> str:
     for name, (*_, count) in zip(names, bins, strict=True):
         lines.append(f"{name:>{margin}} {count:>{digits}} {BAR * round(BAR_WIDTH * count / most)}".rstrip())
     return "\n".join(lines)
-
-
-def alignment(anchors: Tensor, positives: Tensor) -> float:
-    """How far pairs that mean the same lie apart: the mean squared distance of unit vectors, 0 at best (Wang & Isola,
-    2020). Both `(n, hidden)`.
-    """
-    return float((normalize(anchors.float(), dim=-1) - normalize(positives.float(), dim=-1)).square().sum(-1).mean())
-
-
-def uniformity(vectors: Tensor) -> float:
-    """How evenly vectors fill the sphere: the log of the mean over all pairs of exp(-2 · squared distance), 0 where all
-    are one point, the lower the better (Wang & Isola, 2020). `(n, hidden)`.
-    """
-    return float(torch.pdist(normalize(vectors.float(), dim=-1)).square().mul(-2).exp().mean().log())
 
 
 def alignment_figure(points: Mapping[str, tuple[float, float]], *, title: str = "") -> Figure:

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from magnet_lab.attention import CONTEXT
 from magnet_lab.viz import palette
-from magnet_lab.viz.masks import _label, _names
+from magnet_lab.viz.masks import label_axes, token_names
 
 EMPTY, KEPT, COMPUTED, WRITTEN, DONE = range(5)
 GLYPHS = ("·", "○", "■", "+", "✓")
@@ -73,7 +73,7 @@ def infilling_figure(tokens: Sequence[str], span_ids: Sequence[int], *, title: s
     axes.set_xticks(np.arange(-0.5, length), minor=True)
     axes.set_yticks(np.arange(-0.5, steps), minor=True)
     axes.grid(which="minor", color=palette.CARD, linewidth=1)
-    _label(axes, tokens, span_ids)
+    label_axes(axes, tokens, span_ids)
     axes.set_yticks(range(steps), [_step(step, row) for step, row in enumerate(cells)], fontsize=9, color=palette.INK)
     axes.set_ylim(steps - 0.5, -0.5)
     below = axes.secondary_xaxis("bottom")
@@ -96,7 +96,9 @@ def infilling_text(tokens: Sequence[str], span_ids: Sequence[int]) -> str:
     rows = [_step(step, row) for step, row in enumerate(cells)]
     margin, width = max(map(len, rows)), len(str(len(tokens) - 1))
     lines = ["; ".join(f"{GLYPHS[state]} {WORDS[state]}" for state in np.unique(cells))]
-    lines.append("positions: " + " ".join(f"{place} {name}" for place, name in enumerate(_names(tokens, span_ids))))
+    lines.append(
+        "positions: " + " ".join(f"{place} {name}" for place, name in enumerate(token_names(tokens, span_ids)))
+    )
     lines.append(" " * margin + "".join(f" {position:>{width}}" for position in range(len(tokens))))
     lines += [name.ljust(margin) + "".join(f" {GLYPHS[cell]:>{width}}" for cell in row)
               for name, row in zip(rows, cells, strict=True)]  # fmt: skip

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from magnet_lab.attention import CONTEXT
 from magnet_lab.viz import palette
-from magnet_lab.viz.masks import BLOCKED, KEY, QUERY, _label, _names
+from magnet_lab.viz.masks import BLOCKED, KEY, QUERY, label_axes, token_names
 
 BAR = "█"
 BAR_WIDTH = 40  # characters of the longest bar in text
@@ -45,7 +45,7 @@ def attention_figure(
     for border in _borders(span_ids):
         axes.axhline(border - 0.5, color=palette.INK, linestyle="--", linewidth=1.2)
         axes.axvline(border - 0.5, color=palette.INK, linestyle="--", linewidth=1.2)
-    _label(axes, tokens, span_ids)
+    label_axes(axes, tokens, span_ids)
     axes.set_ylabel(QUERY, color=palette.INK)
     axes.set_xlabel(KEY, color=palette.INK)
     axes.xaxis.set_label_position("top")
@@ -59,7 +59,7 @@ def attention_figure(
 def attention_text(weights, mask, tokens: Sequence[str], span_ids: Sequence[int] | None = None) -> str:
     """The same picture in characters, weights in per cent; arguments and errors as `attention_figure`."""
     weights, mask = _checked(weights, mask, tokens, span_ids)
-    names = [f"{number} {name}" for number, name in enumerate(_names(tokens, span_ids))]
+    names = [f"{number} {name}" for number, name in enumerate(token_names(tokens, span_ids))]
     margin = max((len(name) for name in names), default=0)
     lines = [f"rows: {QUERY}; columns: {KEY}; weights in per cent; {BLOCKED} blocked by the mask"]
     lines.append(" " * margin + "".join(f" {number:>3}" for number in range(len(names))))
@@ -82,7 +82,7 @@ def attention_row_figure(
         axes.axvspan(key - 0.5, key + 0.5, facecolor=palette.BLOCKED.background, edgecolor=palette.FAINT, hatch="//")
     for border in _borders(span_ids):
         axes.axvline(border - 0.5, color=palette.INK, linestyle="--", linewidth=1.2)
-    names = _names(tokens, span_ids)
+    names = token_names(tokens, span_ids)
     axes.set_xticks(range(size), names, rotation=90, fontsize=9 if size <= 24 else 7, parse_math=False)
     axes.set_xlim(-0.5, size - 0.5)
     axes.set_ylabel("weight (hatched: blocked)", color=palette.INK)
@@ -97,7 +97,7 @@ def attention_row_text(
 ) -> str:
     """The same bars in characters; arguments and errors as `attention_row_figure`."""
     weights, mask = _checked(weights, mask, tokens, span_ids, token)
-    names = [f"{number} {name}" for number, name in enumerate(_names(tokens, span_ids))]
+    names = [f"{number} {name}" for number, name in enumerate(token_names(tokens, span_ids))]
     margin = max(len(name) for name in names)
     longest = weights[token].max()
     lines = [f"what {names[token]} looks at, in per cent; {BLOCKED} blocked by the mask"]

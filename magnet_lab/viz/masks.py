@@ -44,22 +44,11 @@ def mask_figure(
     """
     cells = _cells(mask, tokens, span_ids, reach)
     size = len(tokens)
-    small = size <= GLYPHS_UP_TO
     inches = min(10.0, max(2.4, 0.3 * size))
     figure = palette.card(inches + 1.9, inches + 1.6)
     axes = figure.add_subplot()
-    tones = [palette.BLOCKED, palette.SEES, palette.REACHED]
-    colours = ListedColormap([tone.background for tone in tones])
-    axes.imshow(cells, cmap=colours, vmin=0, vmax=2, interpolation="nearest")
-    if small:
-        for (query, key), cell in np.ndenumerate(cells):
-            glyph = (BLOCKED, SEES, REACHED)[cell]
-            axes.text(key, query, glyph, ha="center", va="center", fontsize=9, color=tones[cell].text)
-    axes.set_xticks(np.arange(-0.5, size), minor=True)
-    axes.set_yticks(np.arange(-0.5, size), minor=True)
-    if size <= LABELS_UP_TO:
-        axes.grid(which="minor", color=palette.CARD, linewidth=0.8)
-    _label(axes, tokens, span_ids)
+    draw_cells(axes, cells)
+    label_axes(axes, tokens, span_ids)
     if token is not None:
         for corner, width, height in (((-0.5, token - 0.5), size, 1), ((token - 0.5, -0.5), 1, size)):
             axes.add_patch(Rectangle(corner, width, height, fill=False, edgecolor="#D55E00", linewidth=2, zorder=3))
@@ -71,10 +60,28 @@ def mask_figure(
     return figure
 
 
+def draw_cells(axes, cells, *, fontsize: int = 9) -> None:
+    """Draw the cells of a mask, `(query, key)`: 0 blocked, 1 seen, 2 reached through others."""
+    cells = np.asarray(cells, dtype=int)
+    size = len(cells)
+    tones = [palette.BLOCKED, palette.SEES, palette.REACHED]
+    colours = ListedColormap([tone.background for tone in tones])
+    axes.imshow(cells, cmap=colours, vmin=0, vmax=2, interpolation="nearest")
+    if size <= GLYPHS_UP_TO:
+        for (query, key), cell in np.ndenumerate(cells):
+            glyph = (BLOCKED, SEES, REACHED)[cell]
+            axes.text(key, query, glyph, ha="center", va="center", fontsize=fontsize, color=tones[cell].text)
+    axes.set_xticks(np.arange(-0.5, size), minor=True)
+    axes.set_yticks(np.arange(-0.5, size), minor=True)
+    if size <= LABELS_UP_TO:
+        axes.grid(which="minor", color=palette.CARD, linewidth=0.8)
+    axes.tick_params(which="minor", length=0)
+
+
 def mask_text(mask, tokens: Sequence[str], span_ids: Sequence[int] | None = None, *, reach=None) -> str:
     """The same picture in characters; arguments and errors as `mask_figure`."""
     cells = _cells(mask, tokens, span_ids, reach)
-    names = _names(tokens, span_ids)
+    names = token_names(tokens, span_ids)
     digits = len(str(max(0, len(names) - 1)))
     margin = digits + 1 + max((len(name) for name in names), default=0)
     glyphs = (BLOCKED, SEES, REACHED)
@@ -101,16 +108,16 @@ def _cells(mask, tokens: Sequence[str], span_ids: Sequence[int] | None, reach) -
     return np.where(mask, 1, np.where(reach, 2, 0))
 
 
-def _names(tokens: Sequence[str], span_ids: Sequence[int] | None) -> list[str]:
+def token_names(tokens: Sequence[str], span_ids: Sequence[int] | None) -> list[str]:
     opening, closing = palette.SPAN.marks
     spans = [CONTEXT] * len(tokens) if span_ids is None else span_ids
     return [f"{opening}{label(t)}{closing}" if s > CONTEXT else label(t) for t, s in zip(tokens, spans, strict=True)]
 
 
-def _label(axes, tokens: Sequence[str], span_ids: Sequence[int] | None) -> None:
+def label_axes(axes, tokens: Sequence[str], span_ids: Sequence[int] | None) -> None:
     size = len(tokens)
     step = 1 if size <= LABELS_UP_TO else 8
-    names = _names(tokens, span_ids) if step == 1 else [str(number) for number in range(size)]
+    names = token_names(tokens, span_ids) if step == 1 else [str(number) for number in range(size)]
     places = range(0, size, step)
     fontsize = 9 if size <= GLYPHS_UP_TO else 7
     # A token may hold a dollar sign; it is no formula.

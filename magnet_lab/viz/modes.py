@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from magnet_lab import attention
 from magnet_lab.attention import CONTEXT
 from magnet_lab.viz import palette
-from magnet_lab.viz.masks import BLOCKED, GLYPHS_UP_TO, KEY, LEGEND, QUERY, SEES, _label, _names
+from magnet_lab.viz.masks import BLOCKED, KEY, LEGEND, QUERY, SEES, draw_cells, label_axes, token_names
 from magnet_lab.viz.tokens import label, ranges
 
 Modes = Mapping[str, Sequence[int]]  # name -> one span id a token
@@ -53,19 +52,10 @@ def modes_figure(tokens: Sequence[str], modes: Modes, *, title: str = "") -> Fig
     across = len(masks) if inches * len(masks) <= 11 else 2
     down = -(-len(masks) // across)  # rounded up
     figure = palette.card(across * (inches + 0.7) + 0.6, down * (inches + 1.1) + 0.5)
-    tones = [palette.BLOCKED, palette.SEES]
     for number, (name, mask) in enumerate(masks.items(), start=1):
         axes = figure.add_subplot(down, across, number)
-        axes.imshow(mask, cmap=ListedColormap([tone.background for tone in tones]), vmin=0, vmax=1)
-        if len(tokens) <= GLYPHS_UP_TO:
-            for (query, key), sees in np.ndenumerate(mask):
-                glyph = SEES if sees else BLOCKED
-                axes.text(key, query, glyph, ha="center", va="center", fontsize=8, color=tones[int(sees)].text)
-        _label(axes, tokens, modes[name])
-        axes.set_xticks(np.arange(-0.5, len(tokens)), minor=True)
-        axes.set_yticks(np.arange(-0.5, len(tokens)), minor=True)
-        axes.grid(which="minor", color=palette.CARD, linewidth=0.8)
-        axes.tick_params(which="minor", length=0)
+        draw_cells(axes, mask, fontsize=8)
+        label_axes(axes, tokens, modes[name])
         axes.set_xlabel(name, color=palette.INK, fontsize=11, parse_math=False)
     figure.supxlabel(f"rows: {QUERY} · columns: {KEY}", color=palette.INK, fontsize=9)
     return _titled(figure, title)
@@ -74,7 +64,7 @@ def modes_figure(tokens: Sequence[str], modes: Modes, *, title: str = "") -> Fig
 def modes_text(tokens: Sequence[str], modes: Modes) -> str:
     """The same masks in characters; arguments and errors as `modes_figure`."""
     masks = _masks(tokens, modes)
-    names = [f"{number} {name}" for number, name in enumerate(_names(tokens, None))]
+    names = [f"{number} {name}" for number, name in enumerate(token_names(tokens, None))]
     margin, width = max(map(len, names), default=0), max(2 * len(tokens) - 1, *map(len, modes))
     lines = [f"rows: {QUERY}; columns: {KEY}; {SEES} {LEGEND[SEES]} · {BLOCKED} {LEGEND[BLOCKED]}"]
     lines.append((" " * margin + "".join(f"   {name:{width}}" for name in modes)).rstrip())
@@ -109,7 +99,7 @@ def links_text(tokens: Sequence[str], modes: Modes) -> str:
     lines = []
     for name, mask in _masks(tokens, modes).items():
         span_ids, lines = np.asarray(modes[name]), [*lines, name]
-        names = _names(tokens, modes[name])
+        names = token_names(tokens, modes[name])
         margin = max(map(len, names), default=0)
         for query, token in enumerate(names):
             context = np.flatnonzero(mask[query] & (span_ids == CONTEXT)).tolist()

@@ -418,7 +418,7 @@ def two_numbers_by_loop(a, p):
 
 
 print("loop   ", two_numbers_by_loop(anchors, candidates))
-print("library", (ml.viz.alignment(anchors, candidates), ml.viz.uniformity(anchors)))
+print("library", (ml.encoding.alignment(anchors, candidates), ml.encoding.uniformity(anchors)))
 
 # %% [markdown]
 # **Without a loop** it is your third exercise. On the model's vectors:
@@ -427,7 +427,7 @@ print("library", (ml.viz.alignment(anchors, candidates), ml.viz.uniformity(ancho
 points = {}
 for name, vectors in found.items():
     a, p, _ = vectors.chunk(3)
-    points[name] = (ml.viz.alignment(a, p), ml.viz.uniformity(a))
+    points[name] = (ml.encoding.alignment(a, p), ml.encoding.uniformity(a))
 show("alignment", points, title="one point for each model and pooling")
 
 # %% [markdown]
@@ -557,7 +557,7 @@ Picture(figure, f"mean cosine with the own paraphrase, with strangers': {means}"
 # %%
 a, p, _ = after.chunk(3)
 points = {"before": points["base, last"]}
-points["after"] = (ml.viz.alignment(a, p), ml.viz.uniformity(a))
+points["after"] = (ml.encoding.alignment(a, p), ml.encoding.uniformity(a))
 show("alignment", points, title="a few steps of InfoNCE, last token")
 
 # %% [markdown]
@@ -632,7 +632,7 @@ for name, loss_of in {"pull only": pull_only, "InfoNCE": objectives.info_nce}.it
     with torch.random.fork_rng():
         a, p = (side.detach() for side in toy(loss_of))
     nearest = (encoding.similarity(a, p).argmax(dim=1) == torch.arange(200)).float()
-    print(f"{name:12} {ml.viz.alignment(a, p):9.3f} {ml.viz.uniformity(a):11.3f}"
+    print(f"{name:12} {ml.encoding.alignment(a, p):9.3f} {ml.encoding.uniformity(a):11.3f}"
           f" {nearest.mean():12.0%}")  # fmt: skip
 
 # %% [markdown]

@@ -626,7 +626,7 @@ anchors = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
 positives = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
 print("alignment by hand ", (0 + (1 + 1)) / 2)
 print("uniformity by hand", np.log(np.exp(-2 * 2)))
-a, u = ml.viz.alignment(anchors, positives), ml.viz.uniformity(anchors)
+a, u = ml.encoding.alignment(anchors, positives), ml.encoding.uniformity(anchors)
 print(f"library {a:.4f} and {u:.4f}")
 
 # %%
@@ -634,7 +634,7 @@ close = torch.tensor([score >= 4 for score in scores])
 points = {}
 for name in ("base, last", "base, mean", "MAGNET, last"):
     a, b = vectors[name]
-    points[name] = ml.viz.alignment(a[close], b[close]), ml.viz.uniformity(a)
+    points[name] = ml.encoding.alignment(a[close], b[close]), ml.encoding.uniformity(a)
 show(
     "alignment",
     points,

@@ -91,7 +91,7 @@ def test_line_by_line_counts_the_storys_own_lines(tiny_lab, missing, count):
 
 def test_lines_are_sentences():
     text = 'Dr. Lee met Mr. Fox... and Mrs. Fox. "Who are you?" he asked. She paid 3.50 for it! (It was late.) "No."'
-    assert prompting._SENTENCE.findall(text) == [
+    assert prompting.SENTENCE.findall(text) == [
         "Dr. Lee met Mr. Fox... and Mrs. Fox.",
         '"Who are you?" he asked.',
         "She paid 3.50 for it!",

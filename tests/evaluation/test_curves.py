@@ -28,7 +28,7 @@ from magnet_lab.evaluation.data import Data
 from magnet_lab.evaluation.experiment import Figure, Setting
 from magnet_lab.evaluation.infilling import Missing
 from magnet_lab.evaluation.verdicts import above, more, opposite, over_seeds
-from magnet_lab.scoring import _fill_ids
+from magnet_lab.scoring import ids_of_fill
 from magnet_lab.training.loop import Trainer
 from magnet_lab.training.recipe import Contrast, Phase, Recipe, Spans
 
@@ -141,10 +141,6 @@ def test_every_row_of_the_ablation_has_its_objectives_and_as_many_steps():
 
 def test_hidden_tokens_found_from_either_place(tiny_lab):
     stories = Data("samples").stories(5)
-    assert figure7.accuracy(tiny_lab, stories, own_place=False) == pytest.approx(
-        100 * masked.accuracy(tiny_lab, stories)
-    )
-
     ids = torch.tensor([start_ids(tiny_lab.tokenizer) + text_ids(tiny_lab.tokenizer, stories[0])])
     made = views.make_views(
         ids,
@@ -158,7 +154,7 @@ def test_hidden_tokens_found_from_either_place(tiny_lab):
     for own_place, shift in ((True, 0), (False, 1)):
         hidden = [place for place in range(ids.shape[1]) if made.selected[0, place]]
         right = [bool(best[place - shift] == ids[0, place]) for place in hidden]
-        found = figure7.accuracy(tiny_lab, stories[:1], own_place=own_place)
+        found = masked.accuracy(tiny_lab, stories[:1], own_place=own_place)
         assert found == pytest.approx(100 * sum(right) / len(right))
 
 
@@ -178,7 +174,7 @@ def test_bidirectional_likelihoods_token_by_token(tiny_lab):
     """What is not written yet is cut out of the text, all else keeping its place; or mask tokens stand there."""
     missing = Missing("Tom had a red ball. [blank] He was very sad.", ["He lost it in the park."])
     plan = template(tiny_lab.tokenizer, missing.text)
-    fill = _fill_ids(tiny_lab.tokenizer, plan, 0, missing.fills[0])
+    fill = ids_of_fill(tiny_lab.tokenizer, plan, 0, missing.fills[0])
     before, after = plan.ids[: plan.anchors[0] + 1], plan.ids[plan.anchors[0] + 1 :]
     left_out, masks = [], []
     for step, token in enumerate(fill):

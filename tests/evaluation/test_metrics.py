@@ -85,7 +85,7 @@ def test_masked_accuracy_counts_what_full_logits_say(tiny_lab):
                 asked += 1
                 right += int(best[0, place - 1] == ids[0, place])
     assert asked > 10
-    assert found == pytest.approx(right / asked)
+    assert found == pytest.approx(100 * right / asked)
 
 
 def test_continuations_in_a_batch_are_those_of_one_text(tiny_lab):

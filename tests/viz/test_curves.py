@@ -59,19 +59,6 @@ def test_many_lengths_share_bars_and_none_is_lost():
     assert len(axes.patches) <= 24 and sum(bar.get_height() for bar in axes.patches) == len(lengths)
 
 
-def test_alignment_and_uniformity_are_their_definitions():
-    """Wang & Isola 2020, Section 4.1.2, as loops."""
-    generator = torch.Generator().manual_seed(0)
-    a, b = torch.randn(5, 3, generator=generator), torch.randn(5, 3, generator=generator)
-    unit = [[value / math.hypot(*row) for value in row] for row in a.tolist()]
-    other = [[value / math.hypot(*row) for value in row] for row in b.tolist()]
-    aligned = sum(math.dist(x, y) ** 2 for x, y in zip(unit, other, strict=True)) / 5
-    pairs = [math.exp(-2 * math.dist(unit[i], unit[j]) ** 2) for i in range(5) for j in range(i)]
-    assert viz.alignment(a, b) == pytest.approx(aligned, rel=1e-5)
-    assert viz.uniformity(a) == pytest.approx(math.log(sum(pairs) / len(pairs)), rel=1e-5)
-    assert viz.alignment(a, 3 * a) == pytest.approx(0, abs=1e-10)
-
-
 def test_a_point_for_each_model():
     points = {"base": (0.01, -0.1), "magnet": (0.3, -2.7)}
     axes = viz.alignment_figure(points).axes[0]

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from magnet_lab.views import NO_LABEL
 from magnet_lab.viz import palette
-from magnet_lab.viz.masks import BLOCKED, GLYPHS_UP_TO, KEY, LEGEND, QUERY, SEES
+from magnet_lab.viz.masks import BLOCKED, KEY, LEGEND, QUERY, SEES, draw_cells
 
 WRONG = "^"
 
@@ -33,13 +32,8 @@ def masks_figure(expected, got, names: Sequence[str]) -> Figure:
     size = len(names)
     inches = min(6.0, max(2.2, 0.3 * size))
     figure = palette.card(2 * inches + 2.4, inches + 1.4)
-    tones = [palette.BLOCKED, palette.SEES]
     for axes, cells, title in zip(figure.subplots(1, 2), (expected, got), ("expected", "got"), strict=True):
-        axes.imshow(cells, cmap=ListedColormap([tone.background for tone in tones]), vmin=0, vmax=1)
-        if size <= GLYPHS_UP_TO:
-            for (query, key), cell in np.ndenumerate(cells):
-                glyph = SEES if cell else BLOCKED
-                axes.text(key, query, glyph, ha="center", va="center", fontsize=9, color=tones[int(cell)].text)
+        draw_cells(axes, cells)
         for query, key in np.argwhere(cells != expected):
             corner = (key - 0.5, query - 0.5)
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2, zorder=3))
