@@ -1,6 +1,11 @@
 """What several tests share."""
 
+import hypothesis
 import pytest
+
+# How long an example takes says nothing on a machine that others share.
+hypothesis.settings.register_profile("shared machine", deadline=None)
+hypothesis.settings.load_profile("shared machine")
 
 
 @pytest.fixture(scope="session")

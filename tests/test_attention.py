@@ -49,13 +49,13 @@ def span_id_batches(draw, max_length: int = 40):
 
 
 @given(span_id_batches())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_mask_is_the_rule(span_ids):
     assert torch.equal(attention_mask(torch.tensor(span_ids)), oracle(span_ids))
 
 
 @given(span_id_batches(max_length=20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_flex_form_is_the_same_rule(span_ids):
     span_ids = torch.tensor(span_ids)
     batch, length = span_ids.shape
@@ -107,7 +107,7 @@ def test_two_spans_side_by_side_stay_apart():
 
 
 @given(span_id_batches(max_length=16), st.integers(1, 5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_receptive_field_is_a_walk_of_that_many_steps(span_ids, layers):
     """Reachable in exactly `layers` steps, found by walking."""
     mask = attention_mask(torch.tensor(span_ids))
@@ -122,7 +122,7 @@ def test_receptive_field_is_a_walk_of_that_many_steps(span_ids, layers):
 
 
 @given(span_id_batches(max_length=24))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_nothing_leaks_through_a_third_token(span_ids):
     """Depth adds nothing for tokens that count; padding is never read."""
     mask = attention_mask(torch.tensor(span_ids))

@@ -82,7 +82,7 @@ def test_special_cases_are_those_of_transformers(family):
 
 
 @given(span_id_batches(max_length=24))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_padding_and_batch_change_nothing(batch):
     """Any spans, any padding: each row of a batch is what it is alone, without padding."""
     model = random_decoder()

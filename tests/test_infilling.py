@@ -80,7 +80,7 @@ def plans(draw):
 
 
 @given(plans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_decoding_all_blanks_is_greedy_decoding_of_each_by_full_passes(tiny_lab, case):
     """Several blanks, several lengths, rows that end at different times: each as if written alone and anew."""
     plan, lengths = case

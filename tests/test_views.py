@@ -38,7 +38,7 @@ def batches(draw):
 
 
 @given(batches(), st.integers(0, 4), st.integers(1, 6), st.integers(0, 20), st.integers(0, 999))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_spans_keep_their_rules(tokens, max_spans, shortest, more, seed):
     span_ids = sample_spans(
         tokens, generator=generator(seed), max_spans=max_spans, shortest=shortest, longest=shortest + more
@@ -84,7 +84,7 @@ def test_spans_that_are_sentences():
 
 
 @given(batches(), st.integers(0, 999))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_hidden(tiny_lab, tokens, seed):
     """A fifth of the context tokens that may be chosen, none of the others, and nothing else is touched."""
     tokenizer = tiny_lab.tokenizer

@@ -64,7 +64,7 @@ def texts_with_orders(draw, longest: int = 14):
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=80), st.integers(0, 999))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_algorithm_1(maskable, seed):
     if not any(maskable):
         with pytest.raises(ValueError, match="none of the text's tokens"):
@@ -164,7 +164,7 @@ def may_see(query: layout.Token, key: layout.Token, itself: bool) -> bool:
 
 
 @given(st.lists(texts_with_orders(), min_size=1, max_size=3), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_mask_is_the_rule_in_words(pairs, conventional):
     texts, orders = zip(*pairs, strict=True)
     made = layout.one_pass(texts, orders, conventional=conventional)
@@ -178,7 +178,7 @@ def test_mask_is_the_rule_in_words(pairs, conventional):
 
 
 @given(texts_with_orders())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_nothing_leaks_through_a_third_token(pair):
     mask = layout.one_pass([pair[0]], [pair[1]]).mask
     assert torch.equal(attention.receptive_field(mask, 8), mask)
@@ -352,7 +352,7 @@ def by_itself(encoder: model.Encoder, text: list[int], order: masking.Order, num
 
 
 @given(texts_with_orders(), st.booleans(), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @torch.no_grad()
 def test_one_pass_gives_the_probabilities_of_every_instance(pair, conventional, seed):
     """The central claim: for PAR (any steps) and AR (steps of one), with [M] in the row and without."""
@@ -369,7 +369,7 @@ def test_one_pass_gives_the_probabilities_of_every_instance(pair, conventional, 
 
 
 @given(texts_with_orders())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @torch.no_grad()
 def test_ae_in_the_one_pass_is_bert(pair):
     """With PAR in the same row, [M] predicts what BERT predicts that never saw a pseudo mask."""
@@ -429,7 +429,7 @@ def test_the_proof_as_figures():
 
 
 @given(texts_with_orders(), st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @torch.no_grad()
 def test_a_hidden_token_changes_nothing_that_must_not_know_it(pair, seed):
     """Three layers deep, to the last bit; and what may know of it does learn of it."""
