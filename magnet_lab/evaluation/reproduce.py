@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 import magnet_lab.evaluation
 from magnet_lab.bench._report import hardware
-from magnet_lab.evaluation.experiment import SHIPPED, Experiment, Result, Setting, commit, versions
+from magnet_lab.evaluation.experiment import SHIPPED, Claim, Experiment, Result, Setting, commit, versions
 from magnet_lab.evaluation.written import side_by_side
 from magnet_lab.viz.results import results_figure
 from magnet_lab.zoo import ModelUnavailable
@@ -34,6 +34,12 @@ def published() -> dict[str, dict]:
     """What the paper printed: id -> title, columns, rows."""
     path = Path(__file__).parent / "published.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def printed(id: str) -> dict[str, dict[str, float]]:
+    """What the paper printed, as row -> column -> number, NaN for an empty cell; nothing where it has no such table."""
+    theirs = published().get(id, {"columns": [], "rows": {}})
+    return {row: dict(zip(theirs["columns"], values, strict=True)) for row, values in theirs["rows"].items()}
 
 
 def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
@@ -74,11 +80,9 @@ def run(experiment: Experiment, setting: Setting, folder: Path) -> Result:
 
 def picture(experiment: Experiment, result: Result, path: Path) -> None:
     """Write a result's picture, the paper's numbers in it where they stand in the same row and column."""
-    theirs = published().get(experiment.id, {"columns": [], "rows": {}})
-    printed = {row: dict(zip(theirs["columns"], values, strict=True)) for row, values in theirs["rows"].items()}
     rows = {row: result.rows[row] for row in experiment.rows if result.rows.get(row)}
     title = f"{experiment.id}: {experiment.title} ({result.model})"
-    results_figure(rows, printed=printed, title=title).savefig(path, metadata={"Software": None})
+    results_figure(rows, printed=printed(experiment.id), title=title).savefig(path, metadata={"Software": None})
 
 
 def shipped(model: str, name: str) -> Result | None:
@@ -90,15 +94,14 @@ def shipped(model: str, name: str) -> Result | None:
 def table(experiment: Experiment, result: Result) -> str:
     """Ours, each with its 95 % interval, and under them what the paper printed, as a Markdown table."""
     columns = list(dict.fromkeys(column for row in result.rows.values() for column in row))
-    theirs = published().get(experiment.id, {"columns": [], "rows": {}})
-    columns += [column for column in theirs["columns"] if column not in columns]
+    theirs = printed(experiment.id)
+    columns = list(dict.fromkeys([*columns, *(column for row in theirs.values() for column in row)]))
     lines = [["", *columns], ["---", *["---:"] * len(columns)]]
     for row in dict.fromkeys([*experiment.rows, *result.rows]):  # people's agreement is a row that nothing measures
         if row in result.rows:
             lines.append([row, *(_cell(result.rows[row].get(column)) for column in columns)])
-    for row, values in theirs["rows"].items():
-        printed = dict(zip(theirs["columns"], values, strict=True))
-        cells = [printed.get(column, math.nan) for column in columns]
+    for row, numbers in theirs.items():
+        cells = [numbers.get(column, math.nan) for column in columns]
         lines.append([f"*paper: {row}*", *("" if math.isnan(cell) else f"*{cell:.4g}*" for cell in cells)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -106,7 +109,14 @@ def table(experiment: Experiment, result: Result) -> str:
 def claims(experiment: Experiment, result: Result) -> list[tuple[str, str]]:
     """Each of the paper's claims, and whether it holds here."""
     words = {True: "held", False: "not held", None: "not measurable here"}
-    return [(claim.text, words[claim.holds(result.rows)]) for claim in experiment.claims]
+
+    def holds(claim: Claim) -> bool | None:
+        try:
+            return claim.holds(result.rows)
+        except (LookupError, ArithmeticError):  # a result that was stopped half-way lacks figures that the claim reads
+            return None
+
+    return [(claim.text, words[holds(claim)]) for claim in experiment.claims]
 
 
 def report(experiment: Experiment, result: Result) -> str:

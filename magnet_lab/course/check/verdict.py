@@ -1,6 +1,5 @@
 """What a check answers: right or not yet, and why."""
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -35,9 +34,9 @@ class Verdict:
     def _repr_png_(self) -> bytes | None:
         if self.draw is None:
             return None
-        png = io.BytesIO()
-        self.draw().savefig(png, format="png")
-        return png.getvalue()
+        from magnet_lab.viz.picture import Picture
+
+        return Picture(self.draw(), self.message).png()
 
     def _ipython_display_(self) -> None:
         # A front end that finds a picture and a text shows the picture alone; here both are wanted.
