@@ -7,6 +7,7 @@ from magnet_lab.attention import causal
 from magnet_lab.decoder import logits, start_ids, text_ids
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting, bootstrap
 from magnet_lab.evaluation.infilling import perplexity
+from magnet_lab.evaluation.verdicts import at_most
 from magnet_lab.model import Magnet
 
 
@@ -40,11 +41,7 @@ EXPERIMENT = Experiment(
     claims=[
         Claim(
             "MAGNET costs a plain writer a little: perplexity 6.4 becomes 7.6, a fifth more at most",
-            lambda rows: (
-                None
-                if "MAGNET" not in rows or "base" not in rows
-                else rows["MAGNET"]["perplexity"].value <= 1.2 * rows["base"]["perplexity"].value
-            ),
+            lambda rows: at_most(rows, "MAGNET", 1.2, "base", "perplexity"),
         )
     ],
 )

@@ -1,8 +1,13 @@
 """Figure 5: how much a model repeats itself when it writes on from five words, or from a sentence."""
 
+from statistics import fmean
+
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting, bootstrap
 from magnet_lab.evaluation.repetition import continuations, rep_n, rep_sen
+from magnet_lab.evaluation.verdicts import at_most, row_more
 from magnet_lab.paraphrase import sentences
+
+SENTENCES = "Wikitext Rep-Sen"
 
 
 def _row(adapter: str | None):
@@ -17,27 +22,11 @@ def _row(adapter: str | None):
         figures = {}
         for name, texts in prefixes.items():
             written = continuations(lab, texts, new_tokens=setting.some(128, 24))
-            figures[f"{name} Rep-Sen"] = bootstrap([rep_sen(text) for text in written], _mean)
-            figures[f"{name} Rep-4"] = bootstrap([rep_n(text) for text in written], _mean)
+            figures[f"{name} Rep-Sen"] = bootstrap([rep_sen(text) for text in written], fmean)
+            figures[f"{name} Rep-4"] = bootstrap([rep_n(text) for text in written], fmean)
         return figures
 
     return measure
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _ratio(rows, row: str, column: str = "Wikitext Rep-Sen") -> float | None:
-    if row not in rows or "base" not in rows or not rows["base"][column].value:
-        return None
-    return rows[row][column].value / rows["base"][column].value
-
-
-def _more(rows, one: str, other: str) -> bool | None:
-    if one not in rows or other not in rows:
-        return None
-    return rows[one]["Wikitext Rep-Sen"].value > rows[other]["Wikitext Rep-Sen"].value
 
 
 EXPERIMENT = Experiment(
@@ -47,12 +36,14 @@ EXPERIMENT = Experiment(
     claims=[
         Claim(
             "LLM2Vec repeats more sentences than the base model (36.5 times)",
-            lambda rows: _more(rows, "LLM2Vec", "base"),
+            lambda rows: row_more(rows, "LLM2Vec", "base", SENTENCES),
         ),
-        Claim("MAGNET repeats fewer sentences than LLM2Vec", lambda rows: _more(rows, "LLM2Vec", "MAGNET")),
+        Claim(
+            "MAGNET repeats fewer sentences than LLM2Vec", lambda rows: row_more(rows, "LLM2Vec", "MAGNET", SENTENCES)
+        ),
         Claim(
             "MAGNET repeats at most three times as many sentences as the base model (2.7 times)",
-            lambda rows: None if (ratio := _ratio(rows, "MAGNET")) is None else ratio <= 3,
+            lambda rows: at_most(rows, "MAGNET", 3, "base", SENTENCES),
         ),
     ],
 )

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from magnet_lab.evaluation.data import Tagged
-from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Rows, Setting, bootstrap
+from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting, bootstrap
+from magnet_lab.evaluation.verdicts import more_in_all
 
 TASKS = ("chunking", "NER", "POS")
 
@@ -100,12 +101,7 @@ def with_tags(vectors: list[Tensor], sentences: list[Tagged], task: str, names: 
 
 
 def _better(one: str, other: str):
-    def holds(rows: Rows) -> bool | None:
-        if one not in rows or other not in rows:
-            return None
-        return all(rows[one][task].value > rows[other][task].value for task in TASKS)
-
-    return holds
+    return lambda rows: more_in_all(rows, one, other, TASKS)
 
 
 EXPERIMENT = Experiment(

@@ -5,15 +5,13 @@ The texts are for the stories that the paper shows, the figures for those of the
 
 from magnet_lab.evaluation.experiment import Claim, Experiment, Rows
 from magnet_lab.evaluation.table9 import TRUE, copies_more, row
+from magnet_lab.evaluation.verdicts import row_more
 from magnet_lab.evaluation.written import FOLLOWING
 
 
 def _leads_on(rows: Rows, system: str) -> bool | None:
     """A sentence that copies what follows makes it likelier too, so it must not do so by more copies."""
-    if system not in rows or "base" not in rows:
-        return None
-    likelier = rows[system][FOLLOWING].value < rows["base"][FOLLOWING].value
-    return likelier and not copies_more(rows, [system], "base")
+    return False if copies_more(rows, [system], "base") else row_more(rows, "base", system, FOLLOWING)
 
 
 EXPERIMENT = Experiment(

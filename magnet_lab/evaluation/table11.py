@@ -10,8 +10,9 @@ from statistics import fmean
 from tqdm import tqdm
 
 from magnet_lab.baselines import MaskFilling
-from magnet_lab.evaluation.experiment import Claim, Experiment, Row, Rows, Setting, bootstrap
+from magnet_lab.evaluation.experiment import Claim, Experiment, Row, Setting, bootstrap
 from magnet_lab.evaluation.repetition import continuations, rep_n, rep_sen
+from magnet_lab.evaluation.verdicts import row_more
 from magnet_lab.paraphrase import sentences
 
 MASKS, MASKS_MNTP = "mask filling", "mask filling, LLM2Vec [MNTP]"
@@ -59,15 +60,6 @@ def _row(write: Callable):
     return measure
 
 
-def _repeats_more(one: str, other: str):
-    def holds(rows: Rows) -> bool | None:
-        if one not in rows or other not in rows:
-            return None
-        return rows[one]["Rep-4"].value > rows[other]["Rep-4"].value
-
-    return holds
-
-
 EXPERIMENT = Experiment(
     id="table11",
     title="Written on from a prefix: mask by mask, and from left to right",
@@ -81,10 +73,11 @@ EXPERIMENT = Experiment(
     claims=[
         Claim(
             "A model of bidirectional attention repeats itself when it writes mask by mask, more than MAGNET does",
-            _repeats_more(MASKS_MNTP, "MAGNET"),
+            lambda rows: row_more(rows, MASKS_MNTP, "MAGNET", "Rep-4"),
         ),
         Claim(
-            "LLM2Vec repeats itself from left to right as well, more than MAGNET", _repeats_more("LLM2Vec", "MAGNET")
+            "LLM2Vec repeats itself from left to right as well, more than MAGNET",
+            lambda rows: row_more(rows, "LLM2Vec", "MAGNET", "Rep-4"),
         ),
     ],
     shown=SHOWN,

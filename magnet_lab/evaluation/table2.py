@@ -2,6 +2,7 @@
 
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Rows, Setting, bootstrap
 from magnet_lab.evaluation.similarity import cosines, spearman
+from magnet_lab.evaluation.verdicts import average, more
 
 INSTRUCTION = "Retrieve semantically similar text"  # Table 8
 
@@ -19,14 +20,11 @@ def _row(adapter: str | None, pooling: str):
     return measure
 
 
-def average(figures: dict[str, Figure]) -> float:
-    """Over the tasks that were measured."""
-    return sum(figure.value for figure in figures.values()) / len(figures)
-
-
 def _better(one: str, other: str):
     def holds(rows: Rows) -> bool | None:
-        return None if one not in rows or other not in rows else average(rows[one]) > average(rows[other])
+        if one not in rows or other not in rows:
+            return None
+        return more(average(rows[one].values()), average(rows[other].values()))
 
     return holds
 

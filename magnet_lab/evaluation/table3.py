@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import v_measure_score
 
-from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Rows, Setting
+from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting
+from magnet_lab.evaluation.verdicts import more_in_all
 
 # Table 8; for sets of other texts, the one for news articles.
 INSTRUCTION = "Identify the topic or theme of the given news articles"
@@ -40,12 +41,7 @@ def _row(adapter: str | None, pooling: str):
 
 
 def _better(one: str, other: str):
-    def holds(rows: Rows) -> bool | None:
-        if one not in rows or other not in rows:
-            return None
-        return all(rows[one][task].value > rows[other][task].value for task in rows[one])
-
-    return holds
+    return lambda rows: more_in_all(rows, one, other, rows.get(one, {}))
 
 
 EXPERIMENT = Experiment(

@@ -2,6 +2,7 @@
 
 from magnet_lab.evaluation.experiment import Claim, Experiment, Figure, Setting, bootstrap
 from magnet_lab.evaluation.infilling import log_probs, perplexity, remove_sentences, remove_spans
+from magnet_lab.evaluation.verdicts import row_more
 
 STORIES, PASSAGES = "stories, one sentence", "Wikitext, spans"
 
@@ -18,12 +19,6 @@ def _row(adapter: str | None, mode: str):
     return measure
 
 
-def _gain(rows, row: str, share: float, column: str = STORIES) -> bool | None:
-    if row not in rows or "MAGNET" not in rows:
-        return None
-    return rows["MAGNET"][column].value <= share * rows[row][column].value
-
-
 EXPERIMENT = Experiment(
     id="table4",
     title="Infilling: perplexity of what is missing",
@@ -37,15 +32,15 @@ EXPERIMENT = Experiment(
         Claim(
             "With both sides in view MAGNET finds a story's missing sentence likelier than the base model does from "
             "the left (9.5 against 13.9)",
-            lambda rows: _gain(rows, "base", 1.0),
+            lambda rows: row_more(rows, "base", "MAGNET", STORIES),
         ),
         Claim(
             "The same for missing spans of Wikitext (15.5 against 22.0)",
-            lambda rows: _gain(rows, "base", 1.0, PASSAGES),
+            lambda rows: row_more(rows, "base", "MAGNET", PASSAGES),
         ),
         Claim(
             "The gain is the right context's, not only the training's: the same adapter, left context alone, is worse",
-            lambda rows: _gain(rows, "MAGNET, left context only", 1.0),
+            lambda rows: row_more(rows, "MAGNET, left context only", "MAGNET", STORIES),
         ),
     ],
 )

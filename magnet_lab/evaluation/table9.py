@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from magnet_lab.evaluation.experiment import Claim, Experiment, Row, Rows, Setting
 from magnet_lab.evaluation.infilling import Missing
 from magnet_lab.evaluation.reproduce import published
+from magnet_lab.evaluation.verdicts import every, row_more
 from magnet_lab.evaluation.written import COPIES, SYSTEMS, Written, figures, middle_sentences, write
 
 PROMPTS = {
@@ -36,9 +37,7 @@ def row(table: str, system: str):
 
 def copies_more(rows: Rows, these: Iterable[str], other: str) -> bool | None:
     """Whether each of these rows repeats its story more often than the other one."""
-    if other not in rows or not all(row in rows for row in these):
-        return None
-    return all(rows[row][COPIES].value > rows[other][COPIES].value for row in these)
+    return every([row_more(rows, row, other, COPIES) for row in these])
 
 
 EXPERIMENT = Experiment(
