@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     results = command(_results, "results", "show what has been measured, and which of the paper's claims hold")
     results.add_argument("ids", nargs="*", metavar="ID", help="by default all")
     results.add_argument("--model", default="small")
+    results.add_argument("--claims", action="store_true", help="all claims in one table, a column a model")
     results.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (%(default)s)")
 
     notebooks = command(_notebooks, "notebooks", "copy the course into a folder and open it in JupyterLab")
@@ -300,10 +301,13 @@ def _reproduce(options) -> None:
 
 
 def _results(options) -> None:
-    from magnet_lab.evaluation import reproduce
-    from magnet_lab.evaluation.experiment import Result
+    from magnet_lab.evaluation import overview, reproduce
+    from magnet_lab.evaluation.experiment import SHIPPED, Result
 
     known = reproduce.experiments()
+    if options.claims:
+        print(overview.table(known, overview.measured(known, options.out, SHIPPED)))
+        return
     for name in _ids(options.ids or ["all"], known):
         model = known[name].model(options.model)
         path = options.out / model / f"{name}.json"
