@@ -22,7 +22,7 @@ def _row(adapter: str | None, pooling: str):
 
 def _better(one: str, other: str):
     def holds(rows: Rows) -> bool | None:
-        if one not in rows or other not in rows:
+        if not rows.get(one) or not rows.get(other):
             return None
         return more(average(rows[one].values()), average(rows[other].values()))
 
