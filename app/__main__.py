@@ -1,4 +1,4 @@
-"""`python -m magnet_lab.app`: serve the app; `MODEL`, `HOST` and `PORT` in the environment choose otherwise."""
+"""`python -m magnet_lab.app`: serve the app; what can be chosen in the environment stands in `deployment.py`."""
 
 import os
 

@@ -9,20 +9,20 @@ from magnet_lab.viz import palette
 
 from . import deployment, limits
 from .gate import Gate
-from .loading import Loading
-from .pages import embeddings, generate, infill, judge, masks, objectives, results, start
+from .menu import Menu
+from .pages import embeddings, generate, infill, judge, masks, objectives, relatives, results, start, train
 from .port import check_port
 
-PAGES = (masks, objectives, infill, embeddings, generate, results, judge)
+PAGES = (masks, objectives, infill, embeddings, generate, train, relatives, results, judge)
 
 _FONT = ["system-ui", "-apple-system", "Segoe UI", "sans-serif"]  # the reader's own: nothing is fetched from elsewhere
 _MONOSPACED = ["ui-monospace", "DejaVu Sans Mono", "Consolas", "monospace"]
 
 
 def build(model: str = "small") -> gr.Blocks:
-    """The pages, around a model that begins to load in the background."""
-    loading = Loading(model)
-    hours = limits.UPLOAD_HOURS * 3600
+    """The pages, around a model that begins to load in the background, and others that can be chosen instead."""
+    loading = Menu(deployment.models(model))
+    hours = limits.FILE_HOURS * 3600
     with gr.Blocks(title="magnet_lab", analytics_enabled=False, delete_cache=(hours, hours)) as demo:
         start.page(demo, loading, PAGES)
     for page in PAGES:
@@ -45,7 +45,7 @@ def launch(demo: gr.Blocks, host: str = "127.0.0.1", port: int = 7860, *, block:
         auth=deployment.auth(),
         auth_message="Sign in with the name and the password that you were given.",
         app_kwargs={"middleware": [(Gate, (), {"demo": demo})]},  # what starlette unpacks: class, arguments, keywords
-        max_file_size=limits.UPLOAD_BYTES,
+        max_file_size=limits.FILE_BYTES,
         mcp_server=deployment.has_mcp(),
         prevent_thread_lock=True,
         quiet=True,
@@ -63,7 +63,7 @@ def launch(demo: gr.Blocks, host: str = "127.0.0.1", port: int = 7860, *, block:
 
 def _theme() -> gr.themes.Base:
     theme = gr.themes.Default(primary_hue="blue", font=_FONT, font_mono=_MONOSPACED)
-    # Gradio's own greys for small text and blue for buttons are too faint to read (4.5:1 is the least).
+    # Gradio's own greys for small text, blue and red for buttons are too faint to read (4.5:1 is the least).
     softer, softer_dark = "*neutral_600", "*neutral_300"
     return theme.set(
         body_text_color_subdued=softer,
@@ -74,6 +74,10 @@ def _theme() -> gr.themes.Base:
         button_primary_background_fill_hover="*primary_700",
         button_primary_background_fill_dark="*primary_600",
         button_primary_background_fill_hover_dark="*primary_700",
+        button_cancel_background_fill="#dc2626",
+        button_cancel_background_fill_hover="#b91c1c",
+        button_cancel_background_fill_dark="#b91c1c",
+        button_cancel_background_fill_hover_dark="#991b1b",
     )
 
 

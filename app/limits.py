@@ -11,8 +11,8 @@ PREFIX = "MAGNET_LAB_LIMIT_"  # of the names in the environment
 
 WAITING = 64  # visitors in the queue; the next is told to try later
 SECONDS_A_REQUEST = 120  # that one visitor may have the model for
-REQUEST_BYTES, UPLOAD_BYTES = 2_000_000, 2_000_000
-UPLOAD_HOURS = 1  # after which an uploaded file is deleted
+REQUEST_BYTES, FILE_BYTES = 2_000_000, 2_000_000  # of one call, and of one uploaded file
+FILE_HOURS = 1  # after which an uploaded file is deleted
 
 MASK_CHARACTERS, MASK_TOKENS = 1_000, 96
 MASK_LAYERS = 12
@@ -28,6 +28,17 @@ JUDGED_STORIES = 20  # each as every system completed it: about a hundred to jud
 RATERS, RATINGS_AN_HOUR, CODE_NAME_CHARACTERS = 500, 900, 40
 PASSWORD_TRIES = 10  # wrong ones within a minute, of all visitors together
 PAIRS = 6  # of raters whose agreement is shown with an interval
+
+GRID_TOKENS = 40  # a row and a column each: a page of more buttons is slow, and nobody finds a cell in it
+START_CHARACTERS, START_TOKENS = 200, 16  # a sentence of one's own, and what is written after it
+UPLOAD_BYTES = 100_000  # of a file of sentences
+
+TRAINING_STEPS, TRAINING_SECONDS = 100, 180  # of one training, counted from its first step
+TRAININGS_WAITING, TRAININGS_KEPT = 5, 16  # visitors before the door, and folders that somebody may go on with
+OWN_CHARACTERS, OWN_LINES, OWN_WORDS = 20_000, 8, 6  # of a text of one's own, at most; lines, words of a line, at least
+LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2
+SAMPLE_CHARACTERS = 300  # of the story that is filled while it learns
+RELATIVES_CHARACTERS, RELATIVES_WORDS, RELATIVES_LAYERS = 300, 16, 6
 
 SECONDS_BETWEEN_FRAMES = 0.1  # a browser falls behind when a stream brings more than ten pictures a second
 

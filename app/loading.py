@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from . import machine
+
 if TYPE_CHECKING:
     from magnet_lab.model import Magnet
 
@@ -24,8 +26,9 @@ class Loading:
         self._imported = threading.Event()
         self._done = threading.Event()
 
-    def start(self) -> None:
-        threading.Thread(target=self._load, name=f"loading {self.name}", daemon=True).start()
+    def start(self, after: "Loading | None" = None) -> None:
+        """Begin, once the libraries are there that another one is waiting for."""
+        threading.Thread(target=self._load, args=[after], name=f"loading {self.name}", daemon=True).start()
 
     def libraries(self) -> None:
         """Wait until `magnet_lab` can be used."""
@@ -71,8 +74,10 @@ class Loading:
         else:
             yield f"Model: {self.name} with the adapter {self._lab.adapter}."
 
-    def _load(self) -> None:
+    def _load(self, after: "Loading | None") -> None:
         try:
+            if after is not None:
+                after.libraries()
             from transformers.utils import logging
 
             from magnet_lab import viz
@@ -81,6 +86,7 @@ class Loading:
             logging.disable_progress_bar()  # the terminal shows the address, and nothing over it
             viz.mask_figure, viz.map_figure  # noqa: B018 - reading them imports them
             self._imported.set()
+            machine.check_fits(self.name)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # a missing adapter is said on the pages
                 self._lab = Magnet.from_pretrained(self.name)

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import mimetypes
 
 import gradio as gr
 
@@ -18,6 +19,6 @@ def render(*files: tuple[str, str, bytes]) -> str:
 
 
 def _link(words: str, name: str, content: bytes) -> str:
-    kind = "text/csv" if name.endswith(".csv") else "application/json"
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     address = f"data:{kind};base64,{base64.b64encode(content).decode()}"
     return f'<a href="{address}" download="{html.escape(name)}">{html.escape(words)}</a>'

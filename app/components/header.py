@@ -1,12 +1,12 @@
-"""The top of a page: what it is for, and which model it has."""
+"""The top of a page: what it is for, which model it has, and which it can have instead."""
 
 import gradio as gr
 
-from ..loading import Loading
+from ..menu import KEEP, Menu
 from . import notice
 
 
-def header(demo: gr.Blocks, loading: Loading | None, title: str, purpose: str, path: str) -> None:
+def header(demo: gr.Blocks, loading: Menu | None, title: str, purpose: str, path: str) -> None:
     """Write the title, the purpose and, where a page needs the model, what there is to say about that."""
     gr.Markdown(f"# {title}\n{purpose}")
     if loading is None:
@@ -15,7 +15,9 @@ def header(demo: gr.Blocks, loading: Loading | None, title: str, purpose: str, p
 
     def notes():
         for sentence in loading.notes():
-            yield notice.render(sentence)
+            yield notice.render(sentence) + loading.links()
 
     # Every open page waits here on its own while the model loads; none may hold up another.
     demo.load(notes, None, note, api_name=f"{path}_model", concurrency_limit=None, show_progress="hidden")
+    if len(loading.names) > 1:
+        demo.load(None, js=KEEP, api_visibility="private")

@@ -231,19 +231,18 @@ def measured(model: str) -> list[Measured]:
 
     found = []
     for name in FIGURES:
-        ours, theirs = reproduce.shipped(model, name), reproduce.published().get(name, {"columns": [], "rows": {}})
-        if ours is not None or theirs["rows"]:
+        ours, theirs = reproduce.shipped(model, name), reproduce.printed(name)
+        if ours is not None or theirs:
             found.append(_measured(name, model, ours, theirs))
     return found
 
 
-def _measured(name: str, model: str, ours: "Result | None", theirs: dict) -> Measured:
+def _measured(name: str, model: str, ours: "Result | None", printed: dict) -> Measured:
     rows = ours.rows if ours is not None else {}
-    printed = {row: dict(zip(theirs["columns"], values, strict=True)) for row, values in theirs["rows"].items()}
-    columns = list(dict.fromkeys([*theirs["columns"], *(column for row in rows.values() for column in row)]))
+    columns = list(dict.fromkeys(column for row in [*printed.values(), *rows.values()] for column in row))
     table = [[row, *(_interval(figures.get(column)) for column in columns)] for row, figures in rows.items()]
-    for row, values in printed.items():
-        table.append([f"{row} (paper)", *(_number(values.get(column, math.nan)) for column in columns)])
+    for row, numbers in printed.items():
+        table.append([f"{row} (paper)", *(_number(numbers.get(column, math.nan)) for column in columns)])
     title = f"Figure {name.removeprefix('figure')}"
     if ours is None:
         command = f"magnet-lab reproduce {name} --model {model}"

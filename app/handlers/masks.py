@@ -81,6 +81,25 @@ def draw_mask(
         layers: how many layers the words and the picture reach through.
         token: the token to look at.
     """
+    row, reach, strip, sentences = _looked_at(tokens, mode, spans, prefix_length, leak, layers, token)
+    picked = next((index for index, one in enumerate(strip) if one.picked), None)
+    return MaskView(
+        strip,
+        ml.viz.mask_figure(row.mask, row.tokens, row.marked, reach=reach, token=picked),
+        f"{ml.viz.strip_text(row.tokens, row.marked)}\n\n"
+        f"{ml.viz.mask_text(row.mask, row.tokens, row.marked, reach=reach)}",
+        sentences,
+    )
+
+
+def look(tokens: Sequence[str], mode: str, spans: str = "", token=None) -> tuple[list[Token], list[str]]:
+    """The strip and the sentences of `draw_mask`, without a picture: at once, before there is anything to draw with."""
+    _, _, strip, sentences = _looked_at(tokens, mode, spans, 0, False, 1, token)
+    return strip, sentences
+
+
+def _looked_at(tokens, mode: str, spans: str, prefix_length: int, leak: bool, layers: int, token):
+    """The row, what reaches whom in it, its strip, and sentences about the token that is looked at."""
     limits.check_number("the number of layers", layers, 1, limits.MASK_LAYERS, whole=True)
     row = mask_row.row(tokens, mode, spans, prefix_length, leak)
     reach = ml.attention.receptive_field(row.mask, int(layers))
@@ -88,19 +107,13 @@ def draw_mask(
     strip = [
         Token(
             text=text,
-            kind=look,
-            words=f"{index} · {kind} · sees {ml.viz.ranges(row.mask[index].nonzero()[:, 0].tolist())}",
+            kind=kind,
+            words=f"{index} · {words} · sees {ml.viz.ranges(row.mask[index].nonzero()[:, 0].tolist())}",
             picked=index == token,
         )
-        for index, (text, look, kind) in enumerate(zip(row.tokens, row.looks, row.kinds, strict=True))
+        for index, (text, kind, words) in enumerate(zip(row.tokens, row.looks, row.kinds, strict=True))
     ]
-    return MaskView(
-        strip,
-        ml.viz.mask_figure(row.mask, row.tokens, row.marked, reach=reach, token=token),
-        f"{ml.viz.strip_text(row.tokens, row.marked)}\n\n"
-        f"{ml.viz.mask_text(row.mask, row.tokens, row.marked, reach=reach)}",
-        _about_mask(mode, leak) if token is None else _about_token(row, reach, token, layers),
-    )
+    return row, reach, strip, _about_mask(mode, leak) if token is None else _about_token(row, reach, token, layers)
 
 
 def side_by_side(tokens: Sequence[str], spans: str = "", layers: int = 1) -> list[tuple[str, MaskView]]:

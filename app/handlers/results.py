@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -152,6 +153,8 @@ def first_measured(own: str, model: str) -> str:
 
 def overview(own: str) -> Overview:
     """Every claim of the experiments that were measured of any model, and what came of it."""
+    from magnet_lab.evaluation import reproduce
+
     found: dict[str, dict[str, list[tuple[str, str]]]] = {}  # model -> id -> claims with verdicts
     quick: set[tuple[str, str]] = set()
     problems = []
@@ -163,7 +166,7 @@ def overview(own: str) -> Overview:
                 problems.append(f"Left out: {problem}.")
                 continue
             if result is not None:
-                found.setdefault(model, {})[id] = _claims(experiment, result)
+                found.setdefault(model, {})[id] = reproduce.claims(experiment, result)
                 quick |= {(model, id)} if result.quick else set()
     if not found:
         return Overview(
@@ -225,7 +228,7 @@ def show(own: str, model: str, id: str) -> ResultView:
         title,
         columns,
         _side_by_side(lines),
-        _claims(experiment, result),
+        reproduce.claims(experiment, result),
         _facts(model, result),
         f"{command}{_options(experiment, result)}",
         *_picture(id, result, title),
@@ -257,23 +260,14 @@ def _load(model: str, id: str) -> "Result | None":
     return result
 
 
-def _claims(experiment: "Experiment", result: "Result") -> list[tuple[str, str]]:
-    from magnet_lab.evaluation import reproduce
-
-    try:
-        return reproduce.claims(experiment, result)
-    except (LookupError, ArithmeticError):  # a result that was stopped half-way has not the figures that a claim reads
-        return [(claim.text, NOT_MEASURABLE) for claim in experiment.claims]
-
-
 def _papers(id: str) -> tuple[list[str], list[Line]]:
     from magnet_lab.evaluation import reproduce
 
-    printed = reproduce.published().get(id, {"columns": [], "rows": {}})
-    rows = printed["rows"].items()
-    lines = [Line([f"paper: {row}", *("" if value != value else f"{value:.4g}" for value in values)], True)
-             for row, values in rows]  # fmt: skip
-    return (["", *printed["columns"]], lines) if lines else ([], [])
+    lines = [
+        Line([f"paper: {row}", *("" if math.isnan(value) else f"{value:.4g}" for value in numbers.values())], True)
+        for row, numbers in reproduce.printed(id).items()
+    ]
+    return (["", *reproduce.published()[id]["columns"]], lines) if lines else ([], [])
 
 
 def _read_markdown(table: str) -> tuple[list[str], list[Line]]:
@@ -322,8 +316,7 @@ def _picture(id: str, result: "Result", title: str) -> "tuple[Figure | None, str
 
     if not any(result.rows.values()):
         return None, ""
-    theirs = reproduce.published().get(id, {"columns": [], "rows": {}})
-    printed = {row: dict(zip(theirs["columns"], values, strict=True)) for row, values in theirs["rows"].items()}
+    printed = reproduce.printed(id)
     return results_figure(result.rows, printed=printed, title=title), results_text(result.rows, printed=printed)
 
 

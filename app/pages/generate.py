@@ -5,7 +5,7 @@ import time
 
 import gradio as gr
 
-from .. import limits
+from .. import limits, links
 from ..components import continuations, notice, picture
 from ..components.answers import answer, validator
 from ..components.header import header
@@ -85,6 +85,7 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         examples.load_input_event.then(**event, api_visibility="private"),
     ]
     stop.click(None, cancels=running)
+    links.share(demo, {"prefix": prefix, "chosen": chosen, "tokens": tokens, "temperature": temperature, "seed": seed})
     _measured(demo, loading)
 
 

@@ -1,12 +1,13 @@
-"""Infill: fill the blanks of a story with both sides in view, next to what the left side alone makes of them."""
+"""Infill: fill the blanks of a story with both sides in view, next to what the left side alone makes of them, or what
+other systems do."""
 
 import contextlib
 import time
 
 import gradio as gr
 
-from .. import limits
-from ..components import filled_text, notice
+from .. import limits, links, precomputed
+from ..components import filled_text, notice, shaded_text
 from ..components.answers import answer, validator
 from ..components.header import header
 from ..handlers import infill
@@ -18,11 +19,13 @@ PURPOSE = "Write a story with blanks in it; the model fills them with both sides
 BOTH, LEFT = "With both sides in view (infill)", "With the left side only in view (ordinary generation)"
 
 EXAMPLES = [
-    "Tom went to the park. [blank] He was very sad.",
+    infill.STORY,
     "John was at the gym. [blank] He couldn't get the barbell off his chest.",
     "She ate [blank:3] for breakfast and [blank:1-4] for lunch.",
     "Lily was scared of the dark. [blank:8-16] Now she sleeps well every night.",
 ]
+BEST = "The best one, token by token"
+USUAL = ("unidirectional", "line-by-line", "five-shot", "magnet", "llm2vec")  # ticked, where they are there
 
 
 def page(demo: gr.Blocks, loading: Loading) -> None:
@@ -56,6 +59,7 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         wrap=True,
         column_widths=["12%", "62%", "26%"],
     )
+    best = shaded_text.component()
     gr.Markdown(
         "## Your own answer\nHow likely does the model find what *you* would write there? One line for each blank."
     )
@@ -78,6 +82,7 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
                         filled_text.render(view.filled, BOTH),
                         filled_text.render(view.left_only, LEFT),
                         view.candidates,
+                        shaded_text.render(view.shades, BEST),
                     )
 
     @answer
@@ -92,7 +97,7 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         infill.check_story(story, loading.lab_now)
 
     checks = validator(loading, check, None, None, None, None)
-    event = {"fn": run, "inputs": options, "outputs": [filled, left_only, table], "validator": checks, **model}
+    event = {"fn": run, "inputs": options, "outputs": [filled, left_only, table, best], "validator": checks, **model}
     running = [
         go.click(**event, api_name="infill"),
         examples.load_input_event.then(**event, api_visibility="private"),
@@ -106,3 +111,76 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         api_name="score_infill",
         **model,
     )
+    chosen = _by_each(demo, loading, story, temperature, seed, model)
+    links.share(
+        demo,
+        {
+            "story": story,
+            "candidates": candidates,
+            "temperature": temperature,
+            "seed": seed,
+            "in_turn": in_turn,
+            "own": own,
+            "chosen": chosen,
+        },
+    )
+
+
+def _by_each(demo: gr.Blocks, loading: Loading, story, temperature, seed, model: dict) -> gr.CheckboxGroup:
+    """The same story filled by every system, one after the other; returns where they are chosen."""
+    usual = loading.name  # a visitor may have chosen another model
+
+    def offered(model: str) -> dict:
+        names = infill.systems(model)
+        return {"choices": [(infill.name(name), name) for name in names], "info": infill.absent(model) or None}
+
+    gr.Markdown(
+        "## Every system, side by side\nThe same story, filled by the base model as it came, by the base model asked "
+        "in words (the paper's four prompts, and one of them with five solved examples), and by its adapters."
+    )
+    chosen = gr.CheckboxGroup(
+        value=[name for name in infill.systems(usual) if name in USUAL],
+        label="Who fills the blanks of the story above",
+        **offered(usual),
+    )
+    with gr.Row():
+        go = gr.Button("Fill by each", variant="primary")
+        stop = gr.Button("Stop the systems", variant="stop")
+    note = notice.component()
+    fillings = shaded_text.component()
+    with gr.Accordion("All of them as text", open=False):
+        twin = gr.Textbox(show_label=False, interactive=False, elem_classes=["twin"], buttons=["copy"], max_lines=60)
+
+    def example():
+        loading.libraries()
+        menu = gr.skip() if loading.name == usual else gr.update(**offered(loading.name))
+        kept = precomputed.fillings(loading.name)
+        if kept is None:
+            return menu, *[gr.skip()] * 3
+        told = f"An example, filled beforehand by {kept.model}: {infill.STORY}"
+        return menu, notice.render(told), shaded_text.render_each(kept.fillings), infill.as_text(kept.fillings)
+
+    @answer
+    def run(story: str, chosen: list[str], temperature: float, seed: int):
+        shown_at = 0.0
+        with contextlib.closing(infill.fill_by_each(loading.lab(), story, chosen, temperature, seed)) as views:
+            for view in views:
+                if all(one.done for one in view) or time.monotonic() - shown_at >= limits.SECONDS_BETWEEN_FRAMES:
+                    shown_at = time.monotonic()
+                    yield notice.render(""), shaded_text.render_each(view), infill.as_text(view)
+
+    def check(*inputs) -> None:
+        infill.check_systems(*inputs, loading.name, loading.lab_now)
+
+    outputs = [note, fillings, twin]
+    demo.load(example, None, [chosen, *outputs], queue=False, show_progress="hidden", api_name="infill_example")
+    running = go.click(
+        run,
+        [story, chosen, temperature, seed],
+        outputs,
+        validator=validator(loading, check, None, None, None),
+        api_name="infill_by_each",
+        **model,
+    )
+    stop.click(None, cancels=running)
+    return chosen

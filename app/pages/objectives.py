@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from .. import limits
+from .. import limits, links
 from ..components import notice, picture, predictions_table, views_strip
 from ..components.answers import answer, validator
 from ..components.header import header
@@ -51,8 +51,9 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         )
     draw = _views(demo, loading, text, seed, again, problem)
     mntp, msg = _predictions(loading, text, seed, adapter, draw, model)
-    sscl = _contrast(loading, adapter, model)
-    _total(demo, mntp, sscl, msg)
+    sscl, contrast = _contrast(loading, adapter, model)
+    lambdas = _total(demo, mntp, sscl, msg)
+    links.share(demo, {"text": text, "seed": seed, "adapter": adapter, **contrast, **lambdas})
 
 
 def _views(demo: gr.Blocks, loading: Loading, text, seed, again, problem) -> dict:
@@ -181,8 +182,8 @@ def _predictions(loading: Loading, text, seed, adapter, draw: dict, model: dict)
     return mntp, msg
 
 
-def _contrast(loading: Loading, adapter, model: dict) -> gr.Textbox:
-    """Sentences told apart by their vectors; returns the place of the loss."""
+def _contrast(loading: Loading, adapter, model: dict) -> tuple[gr.Textbox, dict]:
+    """Sentences told apart by their vectors; returns the place of the loss, and the inputs by name."""
     gr.Markdown(
         "## A sentence and its paraphrase\nSSCL asks each sentence to find its own paraphrase among all of them: the "
         "softmax of their similarities, divided by a temperature τ. Move τ: the model is not asked again."
@@ -260,10 +261,11 @@ def _contrast(loading: Loading, adapter, model: dict) -> gr.Textbox:
             trigger_mode="always_last",
             api_visibility="private",
         )
-    return sscl
+    return sscl, {"pairs": pairs, "tau": tau, "number": number}
 
 
-def _total(demo: gr.Blocks, mntp, sscl, msg) -> None:
+def _total(demo: gr.Blocks, mntp, sscl, msg) -> dict:
+    """The losses added up; returns the weights by name."""
     gr.Markdown(
         "## The total (Equation 5)\nλ₁ MNTP + λ₂ SSCL + λ₃ MSG. The paper trains with 1, 0, 1 and then 1, 9, 1."
     )
@@ -292,6 +294,7 @@ def _total(demo: gr.Blocks, mntp, sscl, msg) -> None:
         trigger_mode="always_last",
         api_name="objectives_total",
     )
+    return {f"lambda_{number}": weight for number, weight in enumerate(lambdas, start=1)}
 
 
 def _loss(name: str) -> gr.Textbox:

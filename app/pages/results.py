@@ -2,6 +2,7 @@
 
 import gradio as gr
 
+from .. import links
 from ..components import download, notice, picture, table
 from ..components.answers import answer
 from ..components.attempt import attempt
@@ -36,6 +37,7 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
     facts = table.component()
     command = gr.Textbox(label="The command that measures it", interactive=False, buttons=["copy"])
     files = download.component()
+    links.share(demo, {"model": model, "table": id}, fill=False)
 
     def begin(request: gr.Request):
         """The overview, and the menus as a link wants them: `results?model=small&table=table2`."""

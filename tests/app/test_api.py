@@ -13,16 +13,19 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import ValidationError
 
+from magnet_lab.app.build import PAGES
+
 HOSTILE = "<s></s><img src=x onerror=alert(1)> ${alert(2)}"
 STORY = "Tom went to the park. [blank:4] He was very sad."
 
 NAMES = {
-    "/start", "/start_model", "/masks", "/masks_mark", "/masks_clear", "/infill", "/infill_model",
-    "/score_infill", "/compare_sentences", "/compare_words", "/embeddings_model",
-    "/objectives", "/objectives_model", "/objectives_pictures", "/objectives_predict", "/objectives_contrast",
-    "/objectives_total", "/generate", "/generate_model", "/generate_measured",
-    "/results_claims", "/results_table", "/judge_begin", "/judge_next", "/judge_answer", "/judge_answers",
-    "/judge_figures",
+    "/compare_sentences", "/compare_words", "/embeddings_example", "/embeddings_model", "/generate",
+    "/generate_measured", "/generate_model", "/infill", "/infill_by_each", "/infill_example", "/infill_model",
+    "/judge_answer", "/judge_answers", "/judge_begin", "/judge_figures", "/judge_next", "/masks", "/masks_clear",
+    "/masks_leak", "/masks_mark", "/masks_side_by_side", "/objectives", "/objectives_contrast", "/objectives_model",
+    "/objectives_pictures", "/objectives_predict", "/objectives_total", "/prefix_lm", "/prefix_masks",
+    "/read_sentences", "/restore", "/results_claims", "/results_table", "/score_infill", "/start", "/start_example",
+    "/start_model", "/start_try", "/train", "/train_on", "/train_stop", "/unilmv2_step",
 }  # fmt: skip
 
 
@@ -87,7 +90,7 @@ def test_marks(client):
 
 def test_infill_streams_and_ends_with_candidates(client):
     job = client.submit(story=STORY, candidates=2, temperature=0, seed=0, in_turn=False, api_name="/infill")
-    filled, left_only, candidates = job.result(timeout=120)
+    filled, left_only, candidates, _ = job.result(timeout=120)
     assert re.fullmatch(r".*Tom went to the park\. \[.+\] He was very sad\.", seen(filled))
     assert re.fullmatch(r".*Tom went to the park\. \[.+\] He was very sad\.", seen(left_only))
     assert [row[0] for row in candidates["data"]] == [1, 2]
@@ -121,7 +124,7 @@ def test_sentences_and_words_are_compared(client):
 
 
 def test_every_page_has_an_address(app_address):
-    for page in ("", "masks", "objectives", "infill", "embeddings", "generate", "results", "judge"):
+    for page in ("", *(page.PATH for page in PAGES)):
         with urllib.request.urlopen(f"{app_address}/{page}") as answer:
             assert answer.status == 200
 

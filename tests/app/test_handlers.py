@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from magnet_lab.app import limits
-from magnet_lab.app.handlers import embeddings, infill, masks, start
+from magnet_lab.app.handlers import embeddings, infill, masks
+from magnet_lab.baselines import Unidirectional
 
 TOKENS = ["The", " cat", " sat", " on", " it", "."]
 STORY = "Tom went to the park. [blank] He was very sad."
@@ -114,14 +115,6 @@ def test_a_number_of_layers_that_makes_no_sense_gets_a_sentence(layers):
 @pytest.mark.parametrize("token", [None, -1, 99, math.nan])
 def test_a_token_that_is_not_there_is_none(token):
     assert not any(t.picked for t in masks.draw_mask(TOKENS, "causal", token=token).strip)
-
-
-def test_start_shows_three_masks_of_one_sentence():
-    figures, text = start.three_masks()
-    causal, both, magnet = (picture_of(figure).astype(bool) for figure in figures)
-    assert (causal == np.tril(np.ones((7, 7)))).all() and both.all()
-    assert not magnet[0, 2:5].any() and magnet[2:5, [0, 1, 5, 6]].all()
-    assert text.count("query (who looks)") == 3
 
 
 # --- infill
@@ -243,35 +236,71 @@ def test_an_answer_that_does_not_fit_gets_a_sentence(tiny_lab, answer):
 # --- embeddings
 
 
-def test_sentences_are_compared_by_the_models_vectors(tiny_lab):
+def test_sentences_are_compared_by_each_systems_vectors(tiny_lab):
     sentences = ["The dog ran.", "A cat slept.", "Tom is sad."]
-    for pooling in ("last", "mean", "echo"):
-        view = embeddings.compare_sentences(tiny_lab, "\n\n".join(sentences), pooling)
-        vectors = tiny_lab.encode(sentences, pooling=pooling)
-        assert np.allclose(picture_of(view.heatmap), tiny_lab.similarity(vectors, vectors).numpy())
-        assert all(sentence in view.text for sentence in sentences)
+    *_, compared = embeddings.compare_sentences(tiny_lab, "\n\n".join(sentences))
+    vectors = {
+        "base": Unidirectional(tiny_lab).encode(sentences, pooling="last"),
+        "echo": tiny_lab.encode(sentences, pooling="echo"),
+        "magnet": tiny_lab.use("magnet").encode(sentences),
+    }
+    assert [one.system for one in compared] == list(vectors)  # tiny comes without LLM2Vec
+    for one in compared:
+        unit = vectors[one.system].numpy()
+        unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+        alike = unit @ unit.T
+        assert np.allclose(picture_of(one.heatmap), alike, atol=1e-5)
+        for place, (other, value) in enumerate(one.nearest):
+            assert value == pytest.approx(max(alike[place][k] for k in range(3) if k != place), abs=1e-5)
+            assert alike[place][other] == pytest.approx(value, abs=1e-5) and other != place
+        assert all(sentence in one.text for sentence in sentences)
+    heads, rows = embeddings.nearest_table(sentences, compared)
+    assert heads == ["sentence", "Base model", "Echo", "MAGNET"]
+    other, value = compared[2].nearest[1]
+    assert rows[1][0] == "2 A cat slept." and rows[1][3] == f"{other + 1} ({value:.2f})"
+
+
+def test_the_mean_can_be_asked_of_all_but_echo(tiny_lab):
+    sentences = ["The dog ran.", "A cat slept."]
+    *_, compared = embeddings.compare_sentences(tiny_lab, "\n".join(sentences), "mean", ["magnet", "base"])
+    for one, encoder in zip(compared, (Unidirectional(tiny_lab), tiny_lab.use("magnet")), strict=True):
+        vectors = encoder.encode(sentences, pooling="mean")
+        assert picture_of(one.heatmap)[0, 1] == pytest.approx(
+            float(tiny_lab.similarity(vectors, vectors)[0, 1]), abs=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "pooling", "sentence"),
+    [([], "own", "tick at least one"), (["llm2vec"], "own", "with tiny; choose from base"), (["base"], "x", "pooling")],
+)
+def test_systems_that_cannot_encode_get_a_sentence(tiny_lab, chosen, pooling, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        next(embeddings.compare_sentences(tiny_lab, "a\nb", pooling, chosen))
 
 
 @pytest.mark.parametrize("text", ["", "only one", "a\n" * 25, "word " * 10_000 + "\nb", "x" * 401 + "\nb"])
 def test_lists_of_sentences_that_do_not_fit_get_a_sentence(tiny_lab, text):
     with pytest.raises(ValueError, match="sentence"):
-        embeddings.compare_sentences(tiny_lab, text)
+        next(embeddings.compare_sentences(tiny_lab, text))
 
 
 def test_words_are_compared_in_their_sentences(tiny_lab):
-    view = embeddings.compare_words(tiny_lab, "The dog ran.", "A big dog")
-    vectors = tiny_lab.encode_words([["The", "dog", "ran."], ["A", "big", "dog"]])
-    assert np.allclose(picture_of(view.heatmap), tiny_lab.similarity(*vectors).numpy())
-    assert "In both sentences: “dog” is " in view.sentence
+    *_, compared = embeddings.compare_words(tiny_lab, "The dog ran.", "A big dog")
+    sentences = [["The", "dog", "ran."], ["A", "big", "dog"]]
+    for one, encoder in zip(compared, (Unidirectional(tiny_lab), tiny_lab.use("magnet")), strict=True):
+        assert np.allclose(picture_of(one.heatmap), tiny_lab.similarity(*encoder.encode_words(sentences)), atol=1e-5)
+        assert f"“dog” is {picture_of(one.heatmap)[1, 2]:.2f} like itself" in one.sentence
+    assert compared[1].sentence.startswith("MAGNET: most alike are")
 
 
 @pytest.mark.parametrize(("first", "second"), [("", "a"), ("a", " "), ("word " * 10_000, "a"), ("a", "b " * 25)])
 def test_sentences_without_words_or_with_too_many_get_a_sentence(tiny_lab, first, second):
     with pytest.raises(ValueError, match="the (first|second) sentence"):
-        embeddings.compare_words(tiny_lab, first, second)
+        next(embeddings.compare_words(tiny_lab, first, second))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_any_sentence_can_be_compared(tiny_lab, text):
-    embeddings.compare_sentences(tiny_lab, f"{text}\nand this")
-    embeddings.compare_words(tiny_lab, text, text)
+    [*embeddings.compare_sentences(tiny_lab, f"{text}\nand this", chosen=["base"])]
+    [*embeddings.compare_words(tiny_lab, text, text, ["base"])]

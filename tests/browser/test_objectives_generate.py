@@ -7,14 +7,6 @@ from chromium import HOSTILE, LONG, expect, pytestmark, text_box  # noqa: F401 -
 from gradio_client import Client
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """A page waits for its turn where the machine is busy; what a test says is what comes, not how soon."""
-    expect.set_options(timeout=LONG)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 def view(page):
     return page.get_by_role("list", name=re.compile("View xᵐ")).get_by_role("button")
 

@@ -6,6 +6,8 @@ import pytest
 from chromium import HOSTILE, LONG, expect, pytestmark, text_box  # noqa: F401 - the marks
 from gradio_client import Client
 
+from magnet_lab.app.build import PAGES
+
 TOKENS = [
     "Tom",
     " went",
@@ -30,18 +32,7 @@ def strip(page):
     return page.get_by_role("list", name=re.compile("Tokens of the text")).get_by_role("button")
 
 
-# --- start
-
-
-def test_start_shows_three_masks_and_leads_on(visit, theme):
-    page = visit("", theme)
-    expect(page.get_by_role("img", name=re.compile("The mask to"))).to_have_count(3)
-    page.get_by_role("main").get_by_role("link", name="Infill", exact=True).click()
-    expect(page).to_have_url(re.compile("/infill$"))
-    expect(page.get_by_role("heading", name="Infill", exact=True)).to_be_visible()
-
-
-@pytest.mark.parametrize("path", ["", "masks", "objectives", "infill", "embeddings", "generate", "results", "judge"])
+@pytest.mark.parametrize("path", ["", *(page.PATH for page in PAGES)])
 def test_pages_fit_a_phone(visit, path):
     page = visit(path, width=390)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -121,7 +112,7 @@ def test_a_broken_rule_leaks_after_two_layers(visit):
     page = visit("masks")
     strip(page).nth(7).click()
     page.get_by_role("checkbox", name=re.compile("Break the rule")).check()
-    layers = page.get_by_role("spinbutton", name=re.compile("layers"))
+    layers = page.get_by_role("spinbutton", name=re.compile("After how many layers"))
     layers.fill("2")
     layers.press("Tab")
     expect(page.get_by_text("A leak: 8–10 is what it is still to predict.")).to_be_visible()
@@ -132,7 +123,7 @@ def test_a_broken_rule_leaks_after_two_layers(visit):
 def test_masks_have_a_text_twin(visit):
     page = visit("masks")
     page.get_by_role("button", name="The mask as text").click()
-    expect(page.locator(".twin textarea")).to_have_value(re.compile(r"rows: query \(who looks\)"))
+    expect(page.locator(".twin textarea").first).to_have_value(re.compile(r"rows: query \(who looks\)"))
 
 
 def test_hostile_text_is_drawn_as_typed(visit, theme):
@@ -234,21 +225,57 @@ def test_an_answer_of_ones_own_is_scored(visit, theme):
     expect(page.get_by_text("the story has 1 blank(s) and your answer 2 line(s)")).to_be_visible()
 
 
+def test_a_story_is_filled_by_every_system(visit, theme):
+    page = visit("infill", theme)
+    # Before anybody was asked: an example, filled beforehand.
+    expect(page.get_by_text("filled beforehand by tiny")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("region", name="Five-shot").locator("mark.shade").first).to_be_visible()
+    page.get_by_role("textbox", name=re.compile("^Story")).fill(f"{HOSTILE} [blank:3] She ate [blank:2].")
+    page.get_by_role("checkbox", name="Five-shot").uncheck()
+    page.get_by_role("button", name="Fill by each", exact=True).click()
+    refused = page.get_by_role("region", name="Zero-shot, line-by-line")
+    expect(refused).to_contain_text("the text has 2 blanks", timeout=LONG)
+    filled = page.get_by_role("region", name="MAGNET")
+    expect(filled.locator("mark.shade")).to_have_count(5, timeout=LONG)
+    expect(filled).to_contain_text(HOSTILE)
+    expect(filled.locator("img, s")).to_have_count(0)
+    page.get_by_role("button", name="All of them as text").click()
+    expect(page.locator(".twin textarea").last).to_have_value(re.compile(r"MAGNET: 5 tokens, perplexity"))
+
+
 # --- embeddings
 
 
-def test_sentences_are_compared(visit, theme):
+def test_sentences_are_compared_by_each_system(visit, theme):
     page = visit("embeddings", theme)
+    expect(page.get_by_text("compared beforehand by tiny")).to_be_visible(timeout=LONG)
     text_box(page, "Sentences, one a line").fill(f"A dog ran.\n{HOSTILE}\nA cat slept.")
     page.get_by_role("button", name="Compare the sentences").click()
-    expect(page.get_by_role("img", name=re.compile("Similarity of each two"))).to_be_visible(timeout=LONG)
-    expect(page.get_by_role("img", name=re.compile("on a plane"))).to_be_visible()
-    page.get_by_role("button", name="Both pictures as text").click()
+    expect(page.get_by_text("compared beforehand")).to_be_hidden(timeout=LONG)
+    expect(page.get_by_role("img", name=re.compile("similarity of each two sentences"))).to_have_count(3, timeout=LONG)
+    expect(page.get_by_role("img", name=re.compile("^MAGNET: sentences on a plane"))).to_be_visible()
+    nearest = page.get_by_role("region", name=re.compile("The nearest other sentence"))
+    expect(nearest.get_by_role("row").nth(2)).to_contain_text(HOSTILE)
+    page.get_by_role("button", name="The pictures as text").first.click()
     expect(page.locator(".twin textarea").first).to_have_value(re.compile(r"nearest: .*A cat slept\."))
+
+
+def test_sentences_come_from_a_file(visit, tmp_path):
+    page = visit("embeddings")
+    file = tmp_path / "mine.csv"
+    file.write_text(f'id,sentence\n1,"{HOSTILE}"\n2,A cat slept.\n')
+    chooser = page.locator("input[type=file]").first
+    chooser.set_input_files(file)
+    expect(text_box(page, "Sentences, one a line")).to_have_value(f"{HOSTILE}\nA cat slept.", timeout=LONG)
+    other = tmp_path / "other.txt"
+    other.write_bytes("Grüße\nan alle".encode("latin-1"))
+    page.locator("input[type=file]").first.set_input_files(other)
+    expect(page.get_by_role("alert")).to_have_text(re.compile("no text in UTF-8"), timeout=LONG)
 
 
 def test_one_sentence_alone_gets_a_sentence(visit):
     page = visit("embeddings")
+    expect(page.get_by_text("Model: tiny")).to_be_visible(timeout=LONG)
     text_box(page, "Sentences, one a line").fill("alone")
     page.get_by_role("button", name="Compare the sentences").click()
     expect(page.get_by_text("give 2 to 24 to compare")).to_be_visible()
@@ -259,6 +286,6 @@ def test_words_are_compared_in_two_sentences(visit, theme):
     page.get_by_role("tab", name="Words").click()
     text_box(page, "Second sentence").fill("The <b>bank</b> lent money to the river.")
     page.get_by_role("button", name="Compare the words").click()
-    expect(page.get_by_text("In both sentences:")).to_be_visible(timeout=LONG)
-    expect(page.get_by_text(re.compile("“river” is"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("Similarity of words"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^MAGNET: most alike.*In both sentences:"))).to_be_visible(timeout=LONG)
+    expect(page.get_by_text(re.compile("^Base model: most alike.*“river” is"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("similarity of each two words"))).to_have_count(2)
