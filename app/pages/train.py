@@ -14,7 +14,7 @@ from ..loading import Loading
 
 TITLE, PATH = "Train", "train"
 PURPOSE = (
-    "Watch a decoder learn to look both ways: the bundled model `tiny` gets a new adapter, with the three objectives "
+    "Watch a decoder learn to look both ways: the bundled model tiny gets a new adapter, with the three objectives "
     "weighed as you like. The other pages keep the model that they have."
 )
 

@@ -418,7 +418,10 @@ def two_numbers_by_loop(a, p):
 
 
 print("loop   ", two_numbers_by_loop(anchors, candidates))
-print("library", (ml.encoding.alignment(anchors, candidates), ml.encoding.uniformity(anchors)))
+print(
+    "library",
+    (ml.encoding.alignment(anchors, candidates), ml.encoding.uniformity(anchors)),
+)
 
 # %% [markdown]
 # **Without a loop** it is your third exercise. On the model's vectors:
