@@ -8,7 +8,7 @@
 # - **You will** count the memory and the operations of a training step by hand, let the project count them, and see that
 #   the two agree.
 # - **You need** 05 (joint training, LoRA). No GPU: nothing here is computed, everything is counted.
-# - **Time**: 15 minutes to read, 25 with the exercises; about half a minute to run on two cores.
+# - **Time**: 15 minutes to read, 25 with the exercises; about a minute to run on two cores.
 
 # %%
 # In Colab, once: %pip install -q magnet-lab
@@ -19,6 +19,8 @@ import torch
 from magnet_lab.course.start import start
 from magnet_lab.training import plan
 from magnet_lab.training import recipe as recipes
+from magnet_lab.viz import palette
+from magnet_lab.viz.picture import Picture
 
 start(None)
 
@@ -91,9 +93,15 @@ print(f"trained        {planned.trained / 1e9:.2f} GB, by hand {16 * lora / 1e9:
 print(f"activations    {planned.activations / 1e9:.1f} GB")
 
 # %% [markdown]
-# Our count of what is trained leaves out SSCL's projection head, which is why the plan's is a little higher. The
-# activations outweigh all else, and they are the part that we can choose: they grow with the rows that go through *at
-# once*.
+# Our count of what is trained leaves something out: SSCL has a projection head, two matrices of $d \times d$, which is thrown
+# away after the training.
+
+# %%
+print(f"SSCL's head {16 * 2 * d * d / 1e9:.2f} GB")
+
+# %% [markdown]
+# That changes little. The activations outweigh all else, and they are the part that we can choose: they grow with the rows that
+# go through *at once*.
 #
 # ## Fewer rows at once
 # Gradients add up. A batch of 32 rows may go through as two of 16 or four of 8: the sum is the same (notebook 05 shows
@@ -103,28 +111,81 @@ print(f"activations    {planned.activations / 1e9:.1f} GB")
 # loss is differentiated with respect to the vectors, and each chunk goes through a second time to take its gradient from
 # there (GradCache). The recipe's `chunk` says how many sentences that are.
 
+# The recipe says both. What would it need with neither, and with one of them?
+
 # %%
-chunked = dataclasses.replace(paper.contrast, chunk=32)
+whole = dataclasses.replace(paper.contrast, chunk=None)
+rows_cut, both_cut = f"rows, {paper.micro_batch}", "both: the recipe"
 tried = {
-    "as it is": planned,
-    "micro_batch 8": needs(micro_batch=8),
-    "micro_batch 8, chunk 32": needs(micro_batch=8, contrast=chunked),
+    "nothing": needs(micro_batch=None, contrast=whole),
+    rows_cut: needs(contrast=whole),
+    f"sentences, {paper.contrast.chunk}": needs(micro_batch=None),
+    both_cut: planned,
 }
+print(f"{'cut':16} {'memory':>9}  fits")
 for name, need in tried.items():
     gpus = [
         gpu for gpu, has in plan.PROCESSORS.items() if has.memory * 1e9 > need.memory
     ]
-    print(f"{name:24} {need.memory / 1e9:6.1f} GB  fits: {', '.join(gpus) or 'none'}")
+    print(f"{name:16} {need.memory / 1e9:6.1f} GB  {', '.join(gpus) or 'none'}")
+
+
+# %%
+def memory_picture(plans, title):
+    """A bar for each plan, made of what lies in memory; a dashed line where a GPU is full."""
+    looks = {
+        "weights": palette.SEES.background,
+        "trained": palette.REACHED.background,
+        "activations": palette.CONTEXT.light.background,
+    }
+    figure = palette.card(7.2, 0.45 * len(plans) + 1.6)
+    axes, lines = figure.add_subplot(), [title]
+    for row, (name, need) in enumerate(plans.items()):
+        sizes = {part: getattr(need, part) / 1e9 for part in looks}
+        lines.append(f"{name}: " + ", ".join(f"{k} {v:.1f}" for k, v in sizes.items()))
+        left = 0.0
+        for part, size in sizes.items():
+            label = part if row == 0 else None
+            axes.barh(row, size, left=left, color=looks[part], ec="#111", label=label)
+            left += size
+    for gpu in ("l4", "a100"):
+        full = plan.PROCESSORS[gpu].memory
+        axes.axvline(full, color=palette.INK, linestyle="--", linewidth=1)
+        axes.text(full, -0.62, f" {gpu}: {full:g} GB", fontsize=9, va="bottom")
+    axes.set_yticks(range(len(plans)), list(plans))
+    axes.set(ylim=(len(plans) - 0.5, -1.0), xlabel="GB")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        frameon=False,
+        fontsize=9,
+        ncols=3,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.25),
+    )
+    figure.suptitle(title, fontsize=12)
+    return Picture(figure, "\n".join(lines))
+
+
+memory_picture(tried, "What is cut, and what lies in memory then")
 
 # %% [markdown]
-# Half the rows alone change nothing: the worst moment is in phase 2, where 64 pairs of 128 tokens wait for their loss. Only
-# both together bring the run down. To find the worst moment first is most of the art.
+# Compare the first three lines: to cut one kind of batch alone brings next to nothing. The run needs what its worst moment
+# needs. That is a batch of rows in phase 1, and a batch of pairs in phase 2, and the two are about equally large:
+
+# %%
+print(f"rows:  {paper.batch} of {paper.length} = {paper.batch * paper.length:,} tokens")
+sentences = 2 * paper.contrast.batch  # each with its paraphrase
+tokens = sentences * paper.contrast.length
+print(f"pairs: {sentences} of {paper.contrast.length} = {tokens:,} tokens")
+
+# %% [markdown]
+# Only both together bring the run down: the last line. To find the worst moment first is most of the art. (`magnet-lab plan
+# paper --micro-batch 8 --gpu a100` tries other numbers.)
 #
 # What does the second pass over the chunks cost?
 
 # %%
-with_chunks = tried["micro_batch 8, chunk 32"]
-more = with_chunks.operations[1] / planned.operations[1]
+more = tried[both_cut].operations[1] / tried[rows_cut].operations[1]
 print(f"operations of phase 2, with chunks against without: {more:.2f}")
 
 # %% [markdown]
@@ -181,19 +242,27 @@ for name, its_shape in plan.SHAPES.items():
     )
 
 # %% [markdown]
-# A model of 135 million parameters can be trained whole on a laptop. For seven billion the same takes more than any GPU of
-# our list but one has, before a single activation. And each task would have a copy of all weights, where adapters share one.
+# Compare the last column with a laptop's memory, and with the GPUs of our list (`plan.PROCESSORS`). And each task would have
+# a copy of all weights, where adapters share one.
 #
 # ## Several GPUs
 # ```
 # accelerate launch -m magnet_lab.training paper              # each has the weights, each takes a part of the batch
 # ```
-# - Every process draws the same views from the seed and the step's number, and takes its part. Nothing has to be sent but
-#   the gradients of LoRA, a hundred megabytes.
+# - Every process draws the same views from the seed and the step's number, and takes its part. What has to be sent are the
+#   gradients of what is trained: LoRA, and SSCL's head.
 # - SSCL's negatives are gathered from all processes, *with* their gradient: a pair on one GPU is a negative on the other.
+#   So the sentence vectors are sent as well.
 # - Where not even the weights fit, `shard: true` leaves each process a part of every block; a block is whole only while
 #   it computes.
-#
+
+# %%
+print(f"LoRA's gradients in float32: {4 * lora / 1e6:.0f} MB a step")
+print(f"in phase 2, those of SSCL's head:   {4 * 2 * d * d / 1e6:.0f} MB")
+print(f"and its sentence vectors:           {4 * sentences * d / 1e6:.1f} MB")
+print(f"all weights, for comparison: {2 * parameters / 1e6:,.0f} MB in bfloat16")
+
+# %% [markdown]
 # ## What does not change
 # | | `tiny` | `small` | `llama-2-7b` |
 # | --- | --- | --- | --- |
@@ -201,8 +270,8 @@ for name, its_shape in plan.SHAPES.items():
 # | command | `magnet-lab train tiny` | `magnet-lab train small` | `magnet-lab train paper` |
 # | adapter | a PEFT folder | a PEFT folder | a PEFT folder |
 #
-# What does change is what may be claimed. A result at one scale is a hint about another, no more; the project's README
-# says for each of the paper's claims at which scale it was looked at here.
+# What does change is what may be claimed. A result at one scale is a hint about another, no more; `magnet-lab results` says
+# of which model each measured number is.
 
 # %% [markdown]
 # ## Exercises
@@ -237,7 +306,7 @@ except NotImplementedError:
 
 # %% [markdown]
 # ### 2 · Does it fit? (●●○, 5 minutes)
-# `tried` above holds three plans by name. Return the names of those that fit into `memory` GB.
+# `tried` above holds four plans by name. Return the names of those that fit into `memory` GB.
 #
 # <details><summary>Hint</summary>
 #
@@ -292,8 +361,8 @@ except NotImplementedError:
     print("attention_share is yours to write")
 
 # %% [markdown]
-# At the paper's 512 tokens attention hardly counts, and so the mask's form costs next to nothing: MAGNET is no slower to
-# train than a causal model. `magnet-lab reproduce beyond-cost` measures it.
+# Look at the second line, the paper's 512 tokens. A mask changes nothing but attention, so whatever it costs is a part of
+# that share. Operations are not seconds, though: notebook 09 has a stopwatch beside each mask.
 #
 # ## Summary
 # - With LoRA the frozen weights and the activations fill the memory; gradients and Adam hardly count.
@@ -311,8 +380,9 @@ except NotImplementedError:
 # 1. The gradient has to travel down through all blocks to reach the adapters of the first, and needs what each block
 #    kept on the way.
 # 2. Each pair's loss looks at all others of the batch. Its vectors can be made in chunks, but not its loss.
-# 3. Gradients of the adapter, and the sentence vectors of SSCL with theirs. No weights, unless they are shared out.
+# 3. Gradients of the adapter and of SSCL's head, and the sentence vectors of SSCL with theirs. No weights, unless they are shared out.
 #
 # </details>
 #
-# **This is the last notebook.** From here: `magnet-lab plan`, `magnet-lab train`, and a text of your own.
+# **This is the last notebook.** From here: `magnet-lab plan`, `magnet-lab train`, and a text of your own. **In the app**: the
+# page *Results*, where every measured number stands beside the paper's, with the model that it is of (`magnet-lab app`).

@@ -18,6 +18,7 @@ TOPICS = (
     "infilling",
     "repetition",
     "adapters",
+    "ablation",
     "unilm",
     "restorable",
 )

@@ -20,6 +20,7 @@ _TOPICS = {
     "infilling": ("infill_step", "rank_candidates"),
     "repetition": ("rep_n", "rep_sen", "copy_rate"),
     "adapters": ("lora",),
+    "ablation": ("paired_difference",),
     "unilm": ("pseudo_mask", "factorization_order"),
     "restorable": ("running_sum", "gating"),
 }
