@@ -10,6 +10,7 @@ executed, cleaned of all that differs from one run to the next, and committed, s
 """
 
 import argparse
+import ast
 import re
 import sys
 import time
@@ -29,7 +30,7 @@ SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION\n?",
     re.DOTALL | re.MULTILINE,
 )
-CHECK = re.compile(r"^(check\.\w+\()", re.MULTILINE)
+CHECK = re.compile(r"^check\.\w+\(", re.MULTILINE)
 STUB = 'raise NotImplementedError("your turn")'
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -99,12 +100,24 @@ def graded(notebook: NotebookNode) -> NotebookNode:
             exercise += 1
             cell.metadata["nbgrader"] = _marked(f"exercise-{exercise}", solution=True)
         elif exercise and CHECK.search(cell.source):
-            cell.source = CHECK.sub(r"assert \1", cell.source)
+            cell.source = asserted(cell.source)
             cell.metadata["nbgrader"] = _marked(
                 f"check-{exercise}-{number}", grade=True, locked=True, points=points
             )
     notebook["metadata"] = dict(METADATA)
     return notebook
+
+
+def asserted(code: str) -> str:
+    """A cell's code with each of its checks as an assertion, whose message is what the check says."""
+    lines = code.splitlines()
+    for node in reversed(ast.parse(code).body):
+        call = ast.get_source_segment(code, node)
+        if isinstance(node, ast.Expr) and CHECK.match(call):
+            lines[node.lineno - 1 : node.end_lineno] = [
+                f"assert (verdict := {call}), verdict.message"
+            ]
+    return "\n".join(lines)
 
 
 def _marked(name: str, **marks) -> dict:

@@ -59,8 +59,20 @@ def test_an_assignment_for_nbgrader_has_its_exercise_and_its_check_marked(tmp_pa
     prose, exercise, test = build.graded(build.jupytext.read(tmp_path / "00_example.py")).cells
     assert "nbgrader" not in prose.metadata
     assert "### BEGIN SOLUTION" in exercise.source and exercise.metadata.nbgrader.solution
-    assert test.source == "assert check.one(one)"
+    assert test.source == "assert (verdict := check.one(one)), verdict.message"
     assert test.metadata.nbgrader.grade and test.metadata.nbgrader.locked and test.metadata.nbgrader.points == 2
+
+
+def test_each_check_of_a_cell_fails_with_what_it_says():
+    code = "print(1)\ncheck.one(\n    one,\n)\nother()\ncheck.two(two)"
+    assert build.asserted(code).splitlines() == [
+        "print(1)",
+        "assert (verdict := check.one(",
+        "    one,",
+        ")), verdict.message",
+        "other()",
+        "assert (verdict := check.two(two)), verdict.message",
+    ]
 
 
 def test_cleaning_keeps_the_last_state_of_a_progress_bar_and_no_address():
