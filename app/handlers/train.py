@@ -125,7 +125,7 @@ def recipe_of(asked: Asked):
     from magnet_lab.training import recipe as recipes
 
     usual = recipes.load("tiny")
-    contrast = replace(usual.contrast, positives="triplets", paths=["sentences.tsv"], batch=12, length=40)
+    contrast = replace(usual.contrast, batch=12, length=40)
     return replace(
         usual,
         corpus=Corpus(["own.txt"] if asked.own_text.strip() else ["plain-stories.txt"], pack=False),

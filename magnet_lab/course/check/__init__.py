@@ -12,7 +12,8 @@ import importlib
 
 # Loaded on first use, so that the checks of one notebook do not wait for what those of another import.
 _TOPICS = {
-    "masks": ("mask", "span_ids", "reach", "prefix_mask"),
+    "masks": ("mask", "span_ids", "reach"),
+    "prefix": ("prefix_mask",),
     "corruption": ("sample_spans", "corrupt"),
     "labels": ("mntp_labels", "msg_labels", "mtp_labels", "prefix_labels"),
     "losses": ("info_nce", "total_loss", "perplexity"),
