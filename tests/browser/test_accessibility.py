@@ -1,17 +1,16 @@
 """Every page as axe-core sees it, in both themes: nothing serious.
 
-axe-core is taken from node_modules, where `npm install --no-save axe-core@4.14.1` puts it; AXE names another place.
+axe-core comes with axe-playwright-python, which is not asked for more than that file.
 """
 
-import os
-from pathlib import Path
+from importlib import resources
 
 import pytest
 from chromium import LONG, expect, pytestmark  # noqa: F401 - the marks
 
 from magnet_lab.app.build import PAGES
 
-AXE = Path(os.environ.get("AXE") or Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js")
+AXE = resources.files("axe_playwright_python") / "axe.min.js"
 
 # What gradio draws of itself, where we cannot reach: the navigation bar, its menu, the foot.
 NOT_OURS = ["footer", ".nav-holder"]
@@ -33,7 +32,6 @@ def look(page):
     return [each for each in page.evaluate(RUN, NOT_OURS) if each["impact"] in ("serious", "critical")]
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: npm install --no-save axe-core@4.14.1")
 @pytest.mark.parametrize("path", ["", *(page.PATH for page in PAGES)])
 def test_nothing_serious(visit, theme, path):
     page = visit(path, theme)
@@ -45,7 +43,6 @@ def test_nothing_serious(visit, theme, path):
     assert look(page) == []
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: npm install --no-save axe-core@4.14.1")
 def test_what_is_wrong_is_found(visit):
     """So that an empty list says something."""
     page = visit("masks")
