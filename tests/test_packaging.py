@@ -112,7 +112,7 @@ def test_wheel_carries_everything_inside_one_package(wheel):
         names = set(archive.namelist())
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"magnet_lab"}
     assert any(name.endswith("/licenses/LICENSE") for name in names)
-    ignored = {"__pycache__", "src", ".ipynb_checkpoints"}  # of the notebooks, what is made from the sources
+    ignored = {"__pycache__", "src", ".ipynb_checkpoints", "space"}  # sources of the notebooks; files of a Space
     for folder, prefix in (
         ("magnet_lab", "magnet_lab"),
         ("app", "magnet_lab/app"),
