@@ -22,3 +22,8 @@ expect.set_options(timeout=LONG)
 
 def text_box(page, name):
     return page.get_by_role("textbox", name=name, exact=True)
+
+
+def refusal(page, sentence):
+    """What is said beside an input that is refused; screen readers get the same words a second time."""
+    return page.locator(".validation-error", has_text=sentence)

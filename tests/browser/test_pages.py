@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from chromium import HOSTILE, LONG, expect, pytestmark, text_box  # noqa: F401 - the marks
+from chromium import HOSTILE, LONG, expect, pytestmark, refusal, text_box  # noqa: F401 - the marks
 from gradio_client import Client
 
 from magnet_lab.app.build import PAGES
@@ -278,7 +278,7 @@ def test_one_sentence_alone_gets_a_sentence(visit):
     expect(page.get_by_text("Model: tiny")).to_be_visible(timeout=LONG)
     text_box(page, "Sentences, one a line").fill("alone")
     page.get_by_role("button", name="Compare the sentences").click()
-    expect(page.get_by_text("give 2 to 24 to compare")).to_be_visible()
+    expect(refusal(page, "give 2 to 24 to compare")).to_be_visible()
 
 
 def test_words_are_compared_in_two_sentences(visit, theme):

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from chromium import HOSTILE, LONG, expect, pytestmark, text_box  # noqa: F401 - the marks
+from chromium import HOSTILE, LONG, expect, pytestmark, refusal, text_box  # noqa: F401 - the marks
 
 
 def folders():
@@ -46,7 +46,7 @@ def test_what_cannot_be_trained_is_said_beside_it(visit):
     page = visit("train")
     page.get_by_role("textbox", name=re.compile("^Story to fill")).fill(f"{HOSTILE} without")
     page.get_by_role("button", name="Train", exact=True).click()
-    expect(page.locator(".validation-error", has_text="the text has no blank")).to_be_visible()
+    expect(refusal(page, "the text has no blank")).to_be_visible()
 
 
 def test_a_prefix_is_masked_and_gone_on_with(visit, theme):
