@@ -153,21 +153,19 @@ def first_measured(own: str, model: str) -> str:
 
 def overview(own: str) -> Overview:
     """Every claim of the experiments that were measured of any model, and what came of it."""
-    from magnet_lab.evaluation import reproduce
+    from magnet_lab.evaluation.overview import verdicts
 
-    found: dict[str, dict[str, list[tuple[str, str]]]] = {}  # model -> id -> claims with verdicts
-    quick: set[tuple[str, str]] = set()
+    found: dict[str, dict[str, Result]] = {}  # model -> id -> result
     problems = []
     for model in models(own):
-        for id, experiment in _of(model).items():
+        for id in _of(model):
             try:
                 result = _load(model, id)
             except ValueError as problem:
                 problems.append(f"Left out: {problem}.")
                 continue
             if result is not None:
-                found.setdefault(model, {})[id] = reproduce.claims(experiment, result)
-                quick |= {(model, id)} if result.quick else set()
+                found.setdefault(model, {})[id] = result
     if not found:
         return Overview(
             [
@@ -177,18 +175,16 @@ def overview(own: str) -> Overview:
                 *problems,
             ]
         )
-    sentences = [_counts(model, results) for model, results in found.items()]
+    claims = list(verdicts(known(), found))
+    sentences = [_counts(model, results, claims) for model, results in found.items()]
     lines = []
-    for id in known():
-        if not any(id in results for results in found.values()):
-            continue
-        for number, claim in enumerate(known()[id].claims):
-            cells = [
-                marked(results[id][number][1] if id in results else NOT_MEASURED)
-                + (" (few examples)" if (model, id) in quick else "")
-                for model, results in found.items()
-            ]
-            lines.append(Line([name_of(id), claim.text, *cells]))
+    for id, claim, by_model in claims:
+        cells = [
+            marked(by_model.get(model, NOT_MEASURED))
+            + (" (few examples)" if id in results and results[id].quick else "")
+            for model, results in found.items()
+        ]
+        lines.append(Line([name_of(id), claim, *cells]))
     return Overview([*sentences, *problems], ["", "what is claimed", *found], lines)
 
 
@@ -197,8 +193,8 @@ def marked(verdict: str) -> str:
     return f"{MARKS[verdict]} {verdict}"
 
 
-def _counts(model: str, results: dict[str, list[tuple[str, str]]]) -> str:
-    verdicts = [verdict for claims in results.values() for _, verdict in claims]
+def _counts(model: str, results: "dict[str, Result]", claims: list[tuple[str, str, dict[str, str]]]) -> str:
+    verdicts = [by_model[model] for _, _, by_model in claims if model in by_model]
     counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in (HELD, NOT_HELD, NOT_MEASURABLE))
     share = f"{len(results)} of {len(_of(model))} tables and figures measured"
     return f"{model}: {share}; of their {len(verdicts)} claims {counts}."

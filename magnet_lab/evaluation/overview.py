@@ -1,5 +1,6 @@
 """Which claims hold, over all that was measured: a table of claims by model."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from magnet_lab.evaluation import reproduce
@@ -19,18 +20,21 @@ def measured(known: dict[str, Experiment], *folders: Path) -> dict[str, dict[str
     return found
 
 
+def verdicts(
+    known: dict[str, Experiment], found: dict[str, dict[str, Result]]
+) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Every claim of what was measured of any model: id, claim, and what came of it by model, where it was measured."""
+    for id, experiment in known.items():
+        by_model = {
+            model: reproduce.claims(experiment, results[id]) for model, results in found.items() if id in results
+        }
+        for number, claim in enumerate(experiment.claims if by_model else []):
+            yield id, claim.text, {model: claims[number][1] for model, claims in by_model.items()}
+
+
 def table(known: dict[str, Experiment], found: dict[str, dict[str, Result]]) -> str:
     """Every claim of what was measured of any model, and what came of it, as a Markdown table."""
-    verdicts = {
-        (model, id): [verdict for _, verdict in reproduce.claims(known[id], result)]
-        for model, results in found.items()
-        for id, result in results.items()
-    }
     lines = [["", "claim", *found], ["---"] * (2 + len(found))]
-    for id, experiment in known.items():
-        if not any(id in results for results in found.values()):
-            continue
-        for number, claim in enumerate(experiment.claims):
-            cells = [verdicts[model, id][number] if (model, id) in verdicts else NOT_MEASURED for model in found]
-            lines.append([id, claim.text, *cells])
+    for id, claim, by_model in verdicts(known, found):
+        lines.append([id, claim, *(by_model.get(model, NOT_MEASURED) for model in found)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
