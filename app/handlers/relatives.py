@@ -259,7 +259,6 @@ def step(text: str, method: str, seed, number) -> Stepped:
     """
     import torch
 
-    from magnet_lab.attention import receptive_field
     from magnet_lab.relatives.pseudo_masked.layout import GIVEN, one_pass
     from magnet_lab.relatives.pseudo_masked.masking import blockwise_masking, one_by_one
     from magnet_lab.relatives.pseudo_masked.vocabulary import MASK, PSEUDO, SPECIAL
@@ -293,14 +292,6 @@ def step(text: str, method: str, seed, number) -> Stepped:
     ]
     here = mask[there][:, there]
     labels = [f"{token.shows} {token.position}" for token in row]
-    deep = receptive_field(mask, len(step_of))  # as deep as anything can travel
-    told_early = [
-        (query, key)
-        for query in range(len(step_of))
-        for key in range(len(step_of))
-        if shows[query] == PSEUDO and step_of[key] >= step_of[query] and shows[key] not in names and deep[query, key]
-    ]
-    assert not told_early, "a pseudo mask reaches a word of its own step"  # the page says that none does
     sentences = _about_step(tokens, order, method, now, steps, row, here)
     drawn = ml.viz.mask_figure(here, labels)
     order_text = " → ".join(", ".join(f"{tokens[place]} ({place})" for place in block) for block in order)
