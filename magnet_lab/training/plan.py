@@ -25,6 +25,7 @@ from magnet_lab.data.rows import Corpus
 from magnet_lab.decoder import hidden_states, vocabulary_scores
 from magnet_lab.encoding import DEFAULT_INSTRUCTION, sentence_ids
 from magnet_lab.model import best_device
+from magnet_lab.objectives import ProjectionHead
 from magnet_lab.training.recipe import Phase, Recipe
 
 
@@ -121,6 +122,10 @@ def plan(recipe: Recipe) -> Plan:
     sizes = {True: 0, False: 0}
     for parameter in model.parameters():
         sizes[parameter.requires_grad] += parameter.numel() * parameter.element_size()
+    if recipe.contrast is not None and recipe.contrast.projection:
+        with torch.device("meta"):
+            head = ProjectionHead(model.config.get_text_config().hidden_size)
+        sizes[True] += sum(parameter.nbytes for parameter in head.parameters())
     widths, sentences = _widths(recipe)
     operations, tokens, activations = [], [], 0
     for phase in recipe.phases:

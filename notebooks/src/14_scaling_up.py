@@ -89,19 +89,15 @@ planned = needs()
 print(
     f"frozen weights {planned.weights / 1e9:.2f} GB, by hand {2 * parameters / 1e9:.2f}"
 )
-print(f"trained        {planned.trained / 1e9:.2f} GB, by hand {16 * lora / 1e9:.2f}")
+head = 2 * d * d  # SSCL's projection head, thrown away after the training
+print(
+    f"trained        {planned.trained / 1e9:.2f} GB, by hand {16 * (lora + head) / 1e9:.2f}"
+)
 print(f"activations    {planned.activations / 1e9:.1f} GB")
 
 # %% [markdown]
-# Our count of what is trained leaves something out: SSCL has a projection head, two matrices of $d \times d$, which is thrown
-# away after the training.
-
-# %%
-print(f"SSCL's head {16 * 2 * d * d / 1e9:.2f} GB")
-
-# %% [markdown]
-# That changes little. The activations outweigh all else, and they are the part that we can choose: they grow with the rows that
-# go through *at once*.
+# Two matrices of $d \times d$ are trained beside LoRA: the projection head of SSCL. The activations outweigh
+# all else, and they are the part that we can choose: they grow with the rows that go through *at once*.
 #
 # ## Fewer rows at once
 # Gradients add up. A batch of 32 rows may go through as two of 16 or four of 8: the sum is the same (notebook 05 shows
