@@ -50,6 +50,7 @@ def test_pairs_from_files(tmp_path):
     assert pairs.read("triplets", Corpus([str(tmp_path / "three.tsv")])) == [
         ("A man runs.", "A man is running.", "A man is sleeping.")
     ]
+    assert pairs.read("pairs", Corpus([str(tmp_path / "three.tsv")])) == [("A man runs.", "A man is running.")]
     both = Corpus([str(tmp_path / "text.txt"), str(tmp_path / "three.tsv")])
     assert [pair[0] for pair in pairs.read("dropout", both)] == [
         "A man runs.",
@@ -58,8 +59,10 @@ def test_pairs_from_files(tmp_path):
     ]
     assert len(pairs.read("dropout", both, most=2)) == 2
     (tmp_path / "bad.tsv").write_text("one column\n")
-    with pytest.raises(ValueError, match=r"bad\.tsv, line 1: 2 sentences with tabs"):
-        pairs.read("pairs", Corpus([str(tmp_path / "bad.tsv")]))
+    (tmp_path / "short.tsv").write_text("4.5\tA score and one sentence.\n")
+    for bad in ("bad", "short"):
+        with pytest.raises(ValueError, match=rf"{bad}\.tsv, line 1: 2 sentences with tabs"):
+            pairs.read("pairs", Corpus([str(tmp_path / f"{bad}.tsv")]))
     with pytest.raises(ValueError, match=r"no file .*gone\.tsv"):
         pairs.read("pairs", Corpus([str(tmp_path / "gone.tsv")]))
 

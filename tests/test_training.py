@@ -132,6 +132,19 @@ def test_compiled_blocks_compute_the_same(recipe, tmp_path):
     assert plain.lab.infill("Tom had a [blank:2] ball.").text == compiled.lab.infill("Tom had a [blank:2] ball.").text
 
 
+def test_every_phase_begins_with_averages_of_its_own(recipe, tmp_path):
+    """The first step of each phase, and no other, is the learning rate times the gradient's sign."""
+    recipe = dataclasses.replace(recipe, optimizer=recipes.Optimizer(lr=1e-3, clip=None))
+    trainer, from_sign = Trainer(recipe, tmp_path), []
+    for number in range(recipe.steps):
+        weights = [parameter for name, parameter in trainer.parameters.items() if "lora_B" in name]
+        before = torch.nn.utils.parameters_to_vector(weights).detach()
+        trainer.step(number)
+        moved = (torch.nn.utils.parameters_to_vector(weights).detach() - before).abs().max()
+        from_sign.append(float(moved) == pytest.approx(1e-3, rel=1e-3))
+    assert [number for number, found in enumerate(from_sign) if found] == [0, recipe.phases[0].steps]
+
+
 def test_hard_negatives_are_candidates_of_everybody(recipe, tmp_path):
     """The gradient of InfoNCE over (sentences) x (paraphrases, look-alikes), through the plain encoder, all at once."""
     (tmp_path / "t.tsv").write_text(

@@ -174,6 +174,8 @@ class Trainer:
     def step(self, number: int) -> dict[str, float]:
         """One optimizer step, counted from 0; returns the losses (nats) before it."""
         phase, place = self.recipe.phase(number)
+        if place == 0:  # averages of other losses' gradients are no guide
+            self.optimizer.state.clear()
         torch.manual_seed(_mix(self.recipe.seed, number))  # dropout
         self.trained.train()
         losses, self.tokens = {}, 0

@@ -115,7 +115,7 @@ class Lora:
 
 @dataclass
 class Optimizer:
-    """AdamW; in every phase a linear warm-up and then a constant, linear or cosine course.
+    """AdamW, anew in every phase: a linear warm-up and then a constant, linear or cosine course.
 
     Attributes:
         warmup: steps.
