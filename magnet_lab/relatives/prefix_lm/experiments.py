@@ -147,7 +147,6 @@ def prefix_of(length: int, name: str, seed: int, steps: int = STEPS) -> Figures:
     return found | {"written right (%)": 100 * written_right(model, ASKED[:, : length + new], length)}
 
 
-@torch.no_grad()
 def attention(layer: int, seed: int, steps: int = STEPS, name: str = "prefix") -> Figures:
     """What the weights of one layer, counted from 1, look like, at half a row of prefix.
 
@@ -157,7 +156,8 @@ def attention(layer: int, seed: int, steps: int = STEPS, name: str = "prefix") -
     model, _ = learn_chapter(name, seed, steps)
     span_ids = mode_span_ids("prefix", torch.ones_like(ASKED), HALF)
     sees = model.rule(span_ids)
-    weights = model.read(ASKED, span_ids)[1][layer - 1]
+    with torch.no_grad():
+        weights = model.read(ASKED, span_ids)[1][layer - 1]
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(dim=-1)  # (batch, heads, query)
     even = entropy / sees.sum(dim=-1).float().log()
     return {
