@@ -72,14 +72,19 @@ def alignment_figure(points: Mapping[str, tuple[float, float]], *, title: str = 
         ValueError: if there is no point.
     """
     _check(points)
-    figure = palette.card(5.6, 4.2)
+    figure = palette.card(6.8, 4.2)
     axes = figure.add_subplot()
     for number, (name, place) in enumerate(points.items()):
         style = LINES[number % len(LINES)]
-        axes.scatter(*place, s=70, marker=style["marker"], color=style["color"], edgecolor=palette.INK, zorder=3)
-        axes.annotate(name, place, xytext=(8, 4), textcoords="offset points", fontsize=9, color=palette.INK,
-                      parse_math=False)  # fmt: skip
-    axes.margins(0.25)
+        fill = style["color"] if number < len(LINES) else palette.CARD
+        axes.scatter(
+            *place, s=70, marker=style["marker"], color=fill, edgecolor=style["color"], linewidth=2, label=name
+        )
+    # Beside the picture, as points may lie close to each other.
+    named = axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9, labelcolor=palette.INK)
+    for text in named.get_texts():
+        text.set_parse_math(False)
+    axes.margins(0.1)
     axes.set_xlabel("alignment: distance² of a pair (← better)", color=palette.INK)
     axes.set_ylabel("uniformity (↓ better)", color=palette.INK)
     axes.tick_params(labelsize=8, colors=palette.FAINT)

@@ -141,6 +141,7 @@ def execute(notebook: NotebookNode) -> None:
     NotebookClient(
         notebook,
         timeout=10 * SECONDS,
+        startup_timeout=10 * SECONDS,  # importing all libraries on a busy machine
         kernel_name="python3",
         resources={"metadata": {"path": FOLDER}},
     ).execute()

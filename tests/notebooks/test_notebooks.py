@@ -118,44 +118,44 @@ def test_notebooks_read_without_a_kernel(path):
                 assert not twin.startswith("<"), f"a picture without its content in words: {cell.source}"
 
 
-def run(notebook, monkeypatch) -> list[Verdict]:
-    """Run all cells here, without a kernel, as that would load the libraries anew; returns what the checks said."""
+def run(code: str, space: dict) -> list[Verdict]:
+    """Run a cell here, without a kernel, as that would load the libraries anew; what its check says, if it is one."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), space)
+    value = eval(compile(ast.Expression(last.value), "cell", "eval"), space) if last is not None else None
+    if isinstance(value, Verdict):
+        return [value]
+    if hasattr(value, "_repr_png_"):
+        assert value._repr_png_().startswith(b"\x89PNG")
+    return []
+
+
+def names(code: str) -> set[str]:
+    """The names that a cell reads or calls."""
+    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
+def test_notebooks_run_and_their_checks_say_yes_to_solutions_and_not_yet_to_stubs(source, monkeypatch):
+    """Solved, and beside it as students find it: a cell runs a second time where it is a stub or asks for one."""
+    unsolved, solved = (
+        [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        for notebook in build.notebooks(source).values()
+    )
     monkeypatch.chdir(NOTEBOOKS)
+    space, stubs = {"__name__": "__main__"}, {}
     with torch.enable_grad():  # a notebook may switch gradients off for good; other tests want them
-        return _run(notebook)
-
-
-def _run(notebook) -> list[Verdict]:
-    space, verdicts = {"__name__": "__main__"}, []
-    for number, cell in enumerate(notebook.cells):
-        if cell.cell_type != "code":
-            continue
-        tree = ast.parse(cell.source)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, f"cell {number}", "exec"), space)
-        if last is not None:
-            value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), space)
-            if isinstance(value, Verdict):
-                verdicts.append(value)
-            elif hasattr(value, "_repr_png_"):
-                assert value._repr_png_().startswith(b"\x89PNG")
-    return verdicts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
-def test_solved_notebooks_run_and_every_check_says_yes(source, monkeypatch):
-    _, solved = build.notebooks(source).values()
-    for verdict in run(solved, monkeypatch):
-        assert verdict, verdict.message
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
-def test_students_notebooks_run_and_every_check_says_not_yet(source, monkeypatch):
-    unsolved, _ = build.notebooks(source).values()
-    for verdict in run(unsolved, monkeypatch):
-        assert not verdict
+        for stub, code in zip(unsolved, solved, strict=True):
+            for verdict in run(code, space):
+                assert verdict, verdict.message
+            if stub != code or names(code) & stubs.keys():
+                students = space | stubs
+                for verdict in run(stub, students):
+                    assert not verdict, f"a check is content with a stub: {stub}"
+                written = {node.name for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)}
+                stubs |= {name: students[name] for name in written if stub != code}
 
 
 @pytest.mark.slow

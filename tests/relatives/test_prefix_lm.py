@@ -431,7 +431,7 @@ def test_what_is_measured_of_the_chapters_training():
 
 
 def test_even_weights_are_1_and_a_targets_share_is_of_what_it_sees():
-    """After one step all keys still look nearly alike, so a target's weight on the prefix is the share of it in what it sees."""
+    """After one step keys still look nearly alike, so a target's weight on the prefix is its share in what it sees."""
     found = experiments.attention(1, 0, 1)
     assert all(found[name] > 0.95 for name in ("evenness, prefix token", "evenness, target token"))
     share = sum(24 / seen for seen in range(25, 49)) / 24
