@@ -34,6 +34,7 @@ START_CHARACTERS, START_TOKENS = 200, 16  # a sentence of one's own, and what is
 UPLOAD_BYTES = 100_000  # of a file of sentences
 
 TRAINING_STEPS, TRAINING_SECONDS = 100, 180  # of one training, counted from its first step
+TRAINING_ALONE_SECONDS = 15  # until one ends whose page was closed and not loaded anew
 TRAININGS_WAITING, TRAININGS_KEPT = 5, 16  # visitors before the door, and folders that somebody may go on with
 OWN_CHARACTERS, OWN_LINES, OWN_WORDS = 20_000, 8, 6  # of a text of one's own, at most; lines, words of a line, at least
 LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2

@@ -7,7 +7,7 @@ import gradio as gr
 
 from magnet_lab.viz.tokens import visible
 
-from ..handlers.relatives import StepToken
+from ..handlers.factorization import StepToken
 
 _STYLE = """
 ol { display: flex; flex-wrap: wrap; gap: 10px 4px; margin: 0; padding: 4px 0; list-style: none; }

@@ -21,7 +21,9 @@ def render(figure: "Figure", name: str) -> str:
     figure.savefig(buffer, format="png", metadata={"Software": None})
     address = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
     name, width = html.escape(name), round(figure.get_figwidth() * 80)
+    # Made smaller where there is less room, but not so small that nobody can read it: then it scrolls.
+    size = f"width: {width}px; min-width: min({0.65 * width:.0f}px, 32rem)"
     return (
-        f'<figure><img src="{address}" alt="{name}, shown as text further down" style="width: {width}px">'
+        f'<figure><img src="{address}" alt="{name}, shown as text further down" style="{size}">'
         f'<figcaption><a href="{address}" download="{name}.png">Download picture</a></figcaption></figure>'
     )

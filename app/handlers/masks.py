@@ -92,9 +92,17 @@ def draw_mask(
     )
 
 
-def look(tokens: Sequence[str], mode: str, spans: str = "", token=None) -> tuple[list[Token], list[str]]:
+def look(
+    tokens: Sequence[str],
+    mode: str,
+    spans: str = "",
+    prefix_length: int = 0,
+    leak: bool = False,
+    layers: int = 1,
+    token=None,
+) -> tuple[list[Token], list[str]]:
     """The strip and the sentences of `draw_mask`, without a picture: at once, before there is anything to draw with."""
-    _, _, strip, sentences = _looked_at(tokens, mode, spans, 0, False, 1, token)
+    _, _, strip, sentences = _looked_at(tokens, mode, spans, prefix_length, leak, layers, token)
     return strip, sentences
 
 

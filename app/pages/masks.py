@@ -55,14 +55,17 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
     def tokens_of(text: str) -> list[str]:
         return masks.split(loading.tokenizer(), text)
 
+    def look(text, mode, spans, prefix_length, leak, layers, token):
+        strip, sentences = masks.look(tokens_of(text), mode, spans, prefix_length, leak, layers, token)
+        label = "Tokens of the text: arrow keys walk, Enter picks"
+        return token_strip.render(strip, label), notice.render(sentences)
+
     def draw(text, mode, spans, prefix_length, leak, layers, token):
-        view = masks.draw_mask(tokens_of(text), mode, spans, prefix_length, leak, layers, token)
-        return (
-            token_strip.render(view.strip, "Tokens of the text: arrow keys walk, Enter picks"),
-            picture.render(view.figure, "The attention mask"),
-            notice.render(view.sentences),
-            view.text,
-        )
+        try:
+            view = masks.draw_mask(tokens_of(text), mode, spans, prefix_length, leak, layers, token)
+        except ValueError:
+            return gr.skip(), gr.skip()  # said above the strip already
+        return picture.render(view.figure, "The attention mask"), view.text
 
     def mark_at(text, spans, token):
         return masks.mark(spans, token, len(tokens_of(text)))
@@ -75,15 +78,20 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         return index, *(marked(text, spans, index) if marks else (gr.skip(), gr.skip()))
 
     settings = [text, mode, spans, prefix_length, leak, layers, token]
-    gr.on(
-        [demo.load, *(setting.change for setting in settings)],
-        attempt(draw, outputs=4),
-        settings,
-        [problem, strip, drawing, sentences, twin],
-        trigger_mode="always_last",
-        api_name="masks",
-        **AT_ONCE,
-    )
+    # The picture takes a moment, for which nobody should wait who walks along the strip.
+    for does, outputs, name in (
+        (attempt(look, outputs=2), [problem, strip, sentences], "masks"),
+        (draw, [drawing, twin], "masks_picture"),
+    ):
+        gr.on(
+            [demo.load, *(setting.change for setting in settings)],
+            does,
+            settings,
+            outputs,
+            trigger_mode="always_last",
+            api_name=name,
+            **AT_ONCE,
+        )
     # What was picked comes with the click itself, which no client of the API can make.
     strip.pick(picked, [text, mode, spans, click], [token, problem, spans], api_visibility="private", **AT_ONCE)
     mark.click(marked, [text, spans, token], [problem, spans], api_name="masks_mark", **AT_ONCE)

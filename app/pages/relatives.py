@@ -7,7 +7,7 @@ from ..components import factorization_strip, filled_text, notice, picture, tabl
 from ..components.answers import answer, validator
 from ..components.attempt import attempt
 from ..components.header import header
-from ..handlers import relatives
+from ..handlers import factorization, prefix_lm, restoring
 from ..loading import Loading
 
 TITLE, PATH = "Relatives", "relatives"
@@ -65,7 +65,7 @@ def _prefix(demo: gr.Blocks, loading: Loading) -> dict:
 
     def draw(text: str, prefix: int, layers: int):
         loading.libraries()
-        view = relatives.prefix_masks(text, prefix, layers)
+        view = prefix_lm.draw_masks(text, prefix, layers)
         return (
             notice.render(view.sentences),
             picture.render(view.modes, "Three masks side by side"),
@@ -107,20 +107,20 @@ def _going_on(demo: gr.Blocks, loading: Loading) -> gr.Textbox:
     about = notice.component()
     with gr.Row():
         places = []
-        for name in relatives.PREFIX_MODELS.values():
+        for name in prefix_lm.MODELS.values():
             with gr.Column(min_width=280):
                 places.append(filled_text.component(_heading(name)))
 
     @answer
     def write(prefix: str, temperature: float, seed: int):
         loading.libraries()
-        found, sentences = relatives.go_on(prefix, temperature, seed)
+        found, sentences = prefix_lm.go_on(prefix, temperature, seed)
         return notice.render(sentences), *(filled_text.render(found[name], _heading(name)) for name in found)
 
     def measured():
         loading.libraries()
         try:
-            rows = relatives.prefix_measured()
+            rows = prefix_lm.measured()
         except ValueError as missing:
             return notice.render(str(missing), problem=True)
         return table.render(
@@ -132,7 +132,7 @@ def _going_on(demo: gr.Blocks, loading: Loading) -> gr.Textbox:
         write,
         inputs,
         [about, *places],
-        validator=validator(loading, relatives.check_prefix, None, None),
+        validator=validator(loading, prefix_lm.check, None, None),
         api_name="prefix_lm",
         **MODEL,
     )
@@ -154,7 +154,7 @@ def _factorization(demo: gr.Blocks, loading: Loading) -> dict:
     )
     sentence = gr.Textbox(SENTENCE, label="Sentence", max_lines=2)
     with gr.Row():
-        method = gr.Radio(list(relatives.METHODS), value="PAR", label="How it is predicted", min_width=200)
+        method = gr.Radio(list(factorization.METHODS), value="PAR", label="How it is predicted", min_width=200)
         number = gr.Slider(1, limits.RELATIVES_WORDS, value=1, step=1, label="Step", min_width=200)
         seed = gr.Number(0, label="Seed of the order", precision=0, minimum=0, min_width=100)
     with gr.Row():
@@ -170,7 +170,7 @@ def _factorization(demo: gr.Blocks, loading: Loading) -> dict:
 
     def draw(sentence: str, method: str, seed: int, number: int):
         loading.libraries()
-        view = relatives.step(sentence, method, seed, number)
+        view = factorization.step(sentence, method, seed, number)
         now = min(int(number), view.steps)
         return (
             factorization_strip.render(view.row, f"The row of one pass, by step {now} of {view.steps}"),
@@ -220,13 +220,13 @@ def _restoration(demo: gr.Blocks, loading: Loading) -> dict:
     @answer
     def restore(first: str, second: str):
         loading.libraries()
-        found, sentences = relatives.restore(first, second)
+        found, sentences = restoring.restore(first, second)
         return _restored(found), notice.render(sentences)
 
     def how_well():
         loading.libraries()
         try:
-            return notice.render(relatives.restorer_measured())
+            return notice.render(restoring.measured())
         except ValueError as missing:
             return notice.render(str(missing), problem=True)
 
@@ -236,8 +236,8 @@ def _restoration(demo: gr.Blocks, loading: Loading) -> dict:
         [restored, about],
         validator=validator(
             loading,
-            lambda first, _: relatives.check_sentence("the first sentence", first),
-            lambda _, second: second and second.strip() and relatives.check_sentence("the second sentence", second),
+            lambda first, _: restoring.check_sentence("the first sentence", first),
+            lambda _, second: second and second.strip() and restoring.check_sentence("the second sentence", second),
         ),
         api_name="restore",
         **MODEL,
@@ -246,7 +246,7 @@ def _restoration(demo: gr.Blocks, loading: Loading) -> dict:
     return {"first": first, "second": second}
 
 
-def _restored(found: list[relatives.Restored]) -> str:
+def _restored(found: list[restoring.Restored]) -> str:
     if len(found) == 1:
         rows = [["its own vector", found[0].text, f"{found[0].first:.0f}"]]
         return table.render("What came back", ["restored from", "sentence", "ROUGE-L"], rows)

@@ -114,9 +114,11 @@ def page(demo: gr.Blocks, loading: Loading, others) -> None:
         draw_again, [column.read for column in columns], [*drawings, twin], api_visibility="private", **at_once
     )
     stop.click(None, cancels=running)
-    for column in columns:
-        places = [column.strip, column.about, column.drawing]
-        column.strip.pick(column.picked, column.read, places, api_visibility="private", **at_once)
+    for column in columns:  # the words at once, the picture when it is drawn
+        for does, places in ((column.look, [column.strip, column.about]), (column.draw, column.drawing)):
+            column.strip.pick(
+                does, column.read, places, trigger_mode="always_last", api_visibility="private", **at_once
+            )
 
 
 class _Column:
@@ -134,12 +136,17 @@ class _Column:
         self.read = gr.State(None)  # tokens, mode and spans, so that a click asks no model
         self.places = [self.text, self.said, self.nearest, self.strip, self.about, self.read]
 
-    def picked(self, read, event: gr.EventData):
+    def look(self, read, event: gr.EventData):
         if read is None:
-            return [gr.skip()] * 3
+            return gr.skip(), gr.skip()
+        strip, sentences = masks.look(*read, token=event._data["index"])
+        return _strip(strip), notice.render(sentences[:3])
+
+    def draw(self, read, event: gr.EventData):
+        if read is None:
+            return gr.skip()
         view = masks.draw_mask(*read, token=event._data["index"])
-        drawing = picture.render(view.figure, f"The mask to {self.mode}")
-        return _strip(view.strip), notice.render(view.sentences[:3]), drawing
+        return picture.render(view.figure, f"The mask to {self.mode}")
 
 
 def _rendered(outcome: start.Outcome) -> list:

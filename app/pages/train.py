@@ -1,6 +1,8 @@
 """Train: an adapter of `tiny` learns while its losses are drawn, and can be taken home."""
 
 import contextlib
+import dataclasses
+import re
 import time
 
 import gradio as gr
@@ -9,7 +11,7 @@ from .. import limits, links
 from ..components import download, filled_text, notice, picture
 from ..components.answers import validator
 from ..components.header import header
-from ..handlers import train
+from ..handlers import train, training_asked, training_view
 from ..loading import Loading
 
 TITLE, PATH = "Train", "train"
@@ -22,9 +24,19 @@ ABOUT = (
     "A step takes 8 stories for **MNTP** (hidden words) and **MSG** (missing stretches), and 12 pairs of sentences for "
     "**SSCL** (a sentence and its paraphrase). The total is λ₁ MNTP + λ₂ SSCL + λ₃ MSG (Equation 5). What is trained "
     "is a LoRA adapter, 16 directions for each matrix; the weights beneath it stay as they are. The bundled adapter of "
-    "`tiny` took 900 larger steps: a hundred show how it begins."
+    "`tiny` took 900 larger steps: a hundred show how it begins. A training goes on while this page is "
+    "loaded anew, and ends soon after it is closed."
 )
 STORY = "Tom had a red ball. [blank] He was very sad."
+# Whose training it is when a page is loaded anew: no more than a number that nobody can guess, and that the tab keeps.
+KEY, IS_KEY = "magnet-lab-training", re.compile("[0-9a-f]{32}")
+KEPT_KEY = f"""
+() => {{
+  const made = () => [...crypto.getRandomValues(new Uint8Array(16))].map(n => n.toString(16).padStart(2, '0')).join('');
+  sessionStorage.setItem('{KEY}', sessionStorage.getItem('{KEY}') || made());
+  return [sessionStorage.getItem('{KEY}')];
+}}
+"""
 SAMPLES, SECONDS_BETWEEN_PICTURES = "The story, as it is filled while tiny learns", 1.5
 
 
@@ -53,8 +65,8 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
             lines=6,
             max_lines=12,
             info=f"At least {limits.OWN_LINES} lines of {limits.OWN_WORDS} words, at most {limits.OWN_CHARACTERS:,} "
-            "characters; empty for the bundled stories. It is kept for this training alone, and deleted when the page "
-            "is closed. SSCL keeps to bundled sentences, which have paraphrases.",
+            "characters; empty for the bundled stories. It is kept for this training alone, and deleted soon after "
+            "the page is closed. SSCL keeps to bundled sentences, which have paraphrases.",
         )
     with gr.Row():
         begin = gr.Button("Train", variant="primary", min_width=120)
@@ -79,32 +91,41 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
                     there = len(view.history), len(view.samples)
                     if not view.going or (there != drawn and now - drawn_at >= SECONDS_BETWEEN_PICTURES):
                         drawn_at, drawn = now, there
-                        figure = train.picture(view.history)
+                        figure = training_view.picture(view.history)
                         losses = picture.render(figure.figure, "Losses by step") if figure else ""
-                        content = [losses, _samples(view), train.as_text(view)]
+                        content = [losses, _samples(view), training_view.as_text(view)]
                     if not view.going:
                         files = _files(view)
                     yield notice.render(view.sentence), *content, files, gr.update(visible=view.can_go_on)
             except ValueError as problem:  # told where it goes on to be seen, as what there is stays
                 yield notice.render(str(problem), problem=True), *[gr.skip()] * 5
 
-    def visitor(request: gr.Request | None) -> str:
+    def opened(request: gr.Request | None) -> str:
         return (request and request.session_hash) or "nobody"
 
     def run(mntp: float, sscl: float, msg: float, steps: int, rate: float, story: str, own: str, request: gr.Request):
-        yield [notice.render("…"), "", _samples(train.View("")), "", "", gr.update(visible=False)]
+        yield [notice.render("…"), "", _samples(training_view.View("")), "", "", gr.update(visible=False)]
         loading.libraries()
-        yield from shown(train.train(visitor(request), mntp, sscl, msg, steps, rate, story, own))
+        yield from shown(train.train(opened(request), mntp, sscl, msg, steps, rate, story, own))
 
     def run_on(request: gr.Request):
         loading.libraries()
-        yield from shown(train.go_on(visitor(request)))
+        yield from shown(train.go_on(opened(request)))
 
     def halt(request: gr.Request):
-        train.stop(visitor(request))
+        train.stop(opened(request))
+
+    def come_back(key: str, request: gr.Request):
+        """What was asked for, if the page was loaded anew while it is trained, or after."""
+        asked = train.enter(opened(request), key) if IS_KEY.fullmatch(key or "") else None
+        return [gr.skip()] * len(inputs) if asked is None else list(dataclasses.astuple(asked))
+
+    def look_on(request: gr.Request):
+        yield [gr.skip()] * len(outputs)
+        yield from shown(train.watch(opened(request)))
 
     def leave(request: gr.Request):
-        train.forget(visitor(request))
+        train.leave(opened(request))
 
     inputs = [*lambdas, steps, rate, story, own]
     outputs = [status, losses, samples, twin, files, further]
@@ -114,24 +135,28 @@ def page(demo: gr.Blocks, loading: Loading) -> None:
         run,
         inputs,
         outputs,
-        validator=validator(loading, *[None] * 5, train.check, None),  # beside the story, as sliders show no message
+        # Told beside the story, as sliders show no message.
+        validator=validator(loading, *[None] * 5, training_asked.check, None),
         api_name="train",
         **place,
     )
     further.click(run_on, None, outputs, api_name="train_on", **place)
     stop.click(halt, None, None, queue=False, show_progress="hidden", api_name="train_stop")
+    key = gr.Textbox(visible=False)
+    back = demo.load(come_back, key, inputs, js=KEPT_KEY, queue=False, show_progress="hidden", api_visibility="private")
+    back.then(look_on, None, outputs, api_visibility="private", **place)
     demo.unload(leave)
     names = ("mntp", "sscl", "msg", "steps", "rate", "story")
     links.share(demo, dict(zip(names, inputs, strict=False)))
 
 
-def _samples(view: train.View) -> str:
+def _samples(view: training_view.View) -> str:
     if not view.samples:
         return filled_text.render([], SAMPLES)
-    return "".join(filled_text.render(pieces, train.sample_name(step)) for step, pieces in view.samples)
+    return "".join(filled_text.render(pieces, training_view.sample_name(step)) for step, pieces in view.samples)
 
 
-def _files(view: train.View) -> str:
+def _files(view: training_view.View) -> str:
     if view.adapter is None:
         return ""
     steps = len(view.history)

@@ -1,8 +1,8 @@
 """A class at work: many people who click on all pages of the app at once, on this machine's loopback.
 
-Each person asks one thing after the other, at random: pages that draw, pages that ask the model, stories to judge. Then
-the model is left in the middle of an answer, as by a tab that is closed; and it fills blanks for as long as it takes to
-see whether memory grows.
+Each person does one thing after the other, at random: opens a page, has something drawn, asks the model, judges a
+story. Then the model is left in the middle of an answer, as by a tab that is closed; and it fills blanks for as long as
+it takes to see whether memory grows.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import re
 import secrets
 import socket
 import sqlite3
@@ -29,7 +30,17 @@ from magnet_lab.bench._report import hardware
 from magnet_lab.evaluation.experiment import Result, Row
 
 # What is asked, by the names of the API, with what differs from the inputs as they stand on the page.
-DRAWING = {"masks": {"token": 3}, "objectives": {}, "objectives_total": {}, "start": {}}
+DRAWING = {
+    "masks": {"token": 3},
+    "masks_picture": {"token": 3},
+    "masks_leak": {"cell": "3, 8"},
+    "objectives": {},
+    "objectives_total": {},
+    "prefix_masks": {},
+    "results_table": {},
+    "start": {},
+    "unilmv2_step": {},
+}
 ASKING = {
     "infill": {"story": "Tom went to the park. [blank:8] He was sad.", "candidates": 1},
     "generate": {"prefix": "Once upon a time", "chosen": ["base"], "tokens": 16},
@@ -37,9 +48,10 @@ ASKING = {
     "compare_words": {},
     "objectives_predict": {},
 }
-SHARES = {"drawing": 5, "asking": 3, "judging": 2}  # of all clicks
+SHARES = {"opening": 1, "drawing": 5, "asking": 3, "judging": 2}  # of all clicks
 PAUSE = 1.0  # seconds before a person's next click, on average
 PATIENCE = 600  # seconds; somebody who waits longer counts as an error
+REFUSAL = re.compile(r'role="alert"><p[^>]*>([^<]*)')  # what a page says in place of an answer
 
 
 @dataclass
@@ -49,7 +61,7 @@ class Found:
     seconds: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in SHARES})
     errors: list[str] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # in the queue, as they were shown
-    confirmed: set[tuple[str, int]] = field(default_factory=set)  # code name and story
+    confirmed: dict[tuple[str, int], bool] = field(default_factory=dict)  # code name and story: the last answer
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -59,12 +71,16 @@ class App:
     def __init__(self, port: int):
         self.port = port
         config = json.loads(self._send("GET", "/config"))
+        self.pages = [path for path, *_ in config["pages"]]
         self._functions = {each["api_name"]: each for each in config["dependencies"] if each["api_name"]}
         described = json.loads(self._send("GET", "/gradio_api/info"))["named_endpoints"]
         self._inputs = {
             name.lstrip("/"): {each["parameter_name"]: each.get("parameter_default") for each in endpoint["parameters"]}
             for name, endpoint in described.items()
         }
+
+    def open(self, page: str) -> None:
+        self._send("GET", f"/{page}")
 
     def events(self, name: str, changed: dict, session: str) -> Iterator[dict]:
         """All messages of one event, as they come; closing the iterator closes the connection, as a tab does."""
@@ -149,8 +165,10 @@ def person(app: App, number: int, until: float, found: Found) -> None:
                 answer = {"key": key, "item": item, "fits": chance.random() < 0.5}
                 question = _completed(app.events("judge_answer", answer, session), found)[0]
                 with found.lock:
-                    found.confirmed.add((name, item))
+                    found.confirmed[name, item] = answer["fits"]
                 item = question["item"]
+            elif kind == "opening":
+                app.open(chance.choice(app.pages))
             else:
                 names = DRAWING if kind == "drawing" else ASKING
                 asked = chance.choice(list(names))
@@ -164,7 +182,11 @@ def person(app: App, number: int, until: float, found: Found) -> None:
 
 
 def _completed(messages: Iterator[dict], found: Found) -> list:
-    """The last message's data; the places in the queue that were shown on the way are noted."""
+    """The last message's data; the places in the queue that were shown on the way are noted.
+
+    Raises:
+        OSError: if it is no answer, or one that says why there is none.
+    """
     for message in messages:
         if message["msg"] == "estimation" and message.get("rank") is not None:
             with found.lock:
@@ -172,7 +194,11 @@ def _completed(messages: Iterator[dict], found: Found) -> list:
         if message["msg"] == "process_completed":
             if not message["success"]:
                 raise OSError(message["output"].get("error"))
-            return message["output"]["data"]
+            data = message["output"]["data"]
+            for refusal in (REFUSAL.search(part) for part in data if isinstance(part, str)):
+                if refusal:
+                    raise OSError(refusal[1])
+            return data
     raise OSError("the answer broke off")
 
 
@@ -187,10 +213,11 @@ def class_at_work(app: App, people: int, minutes: float) -> Found:
 
 
 def lost(found: Found, folder: Path) -> int:
-    """How many answers were confirmed to a rater and are not on the disk."""
+    """How many answers were confirmed to a rater and are not on the disk, or another one is."""
     with contextlib.closing(sqlite3.connect(folder / "ratings.sqlite")) as ratings:
-        kept = set(ratings.execute("SELECT name, item FROM ratings JOIN raters ON raters.id = rater"))
-    return len(found.confirmed - kept)
+        rows = ratings.execute("SELECT name, item, fits FROM ratings JOIN raters ON raters.id = rater").fetchall()
+    kept = {(name, item): bool(fits) for name, item, fits in rows}
+    return sum(kept.get(rated) != fits for rated, fits in found.confirmed.items())
 
 
 def seconds_to_free(app: App) -> float:
@@ -216,15 +243,16 @@ def memory(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
 
-def infills(app: App, pid: int, count: int) -> tuple[float, float]:
-    """Memory after a tenth of so many infills, and after all, in MB."""
-    early = 0.0
+def infills(app: App, pid: int, count: int) -> list[float]:
+    """Memory after each tenth of so many infills, in MB."""
+    found, tenth = [], max(1, count // 10)
     for number in range(1, count + 1):
         story = f"Tom went to the park on day {number}. [blank:2] He was sad."
-        list(app.events("infill", {"story": story, "candidates": 1, "seed": number}, secrets.token_hex(6)))
-        if number == max(1, count // 10):
-            early = memory(pid)
-    return early, memory(pid)
+        asked = {"story": story, "candidates": 1, "seed": number}
+        _completed(app.events("infill", asked, secrets.token_hex(6)), Found())
+        if number % tenth == 0:
+            found.append(memory(pid))
+    return found
 
 
 def _percentile(seconds: list[float]) -> float:
@@ -244,24 +272,24 @@ def main() -> None:
         with served(options.model, folder) as (app, pid):
             found = class_at_work(app, options.people, options.minutes)
             freed = seconds_to_free(app)
-            early, late = infills(app, pid, options.infills) if options.infills else (0.0, 0.0)
+            kept = infills(app, pid, options.infills)
         figures = {
             "people": options.people,
             "minutes": options.minutes,
-            "clicks answered": sum(map(len, found.seconds.values())),
             "errors": len(found.errors),
             "ratings confirmed": len(found.confirmed),
             "ratings lost": lost(found, folder),
             "times a place in the queue was shown": len(found.places),
             "last place in the queue": max(found.places, default=0) + 1 if found.places else 0,
+            **{f"{kind}, clicks": len(seconds) for kind, seconds in found.seconds.items()},
             **{f"{kind}, s (95th percentile)": _percentile(found.seconds[kind]) for kind in SHARES},
             "model free after a tab is closed, s": freed,
         }
         if options.infills:
             figures["infills"] = options.infills
-            figures["memory after a tenth of them, MB"] = early
-            figures["memory after all, MB"] = late
-            figures["growth (%)"] = 100 * (late / early - 1)
+            figures["memory after a tenth of them, MB"] = kept[0]
+            figures["memory after all, MB"] = kept[-1]
+            figures["furthest from the first (%)"] = max((100 * (each / kept[0] - 1) for each in kept), key=abs)
     result = {"measurement": "app", "model": options.model, "hardware": hardware(), **figures}
     for key, value in result.items():
         print(f"{key:>40}: {value:.3g}" if isinstance(value, float) else f"{key:>40}: {value}")

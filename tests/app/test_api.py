@@ -22,10 +22,10 @@ NAMES = {
     "/compare_sentences", "/compare_words", "/embeddings_example", "/embeddings_model", "/generate",
     "/generate_measured", "/generate_model", "/infill", "/infill_by_each", "/infill_example", "/infill_model",
     "/judge_answer", "/judge_answers", "/judge_begin", "/judge_figures", "/judge_next", "/masks", "/masks_clear",
-    "/masks_leak", "/masks_mark", "/masks_side_by_side", "/objectives", "/objectives_contrast", "/objectives_model",
-    "/objectives_pictures", "/objectives_predict", "/objectives_total", "/prefix_lm", "/prefix_masks",
-    "/read_sentences", "/restore", "/results_claims", "/results_table", "/score_infill", "/start", "/start_example",
-    "/start_model", "/start_try", "/train", "/train_on", "/train_stop", "/unilmv2_step",
+    "/masks_leak", "/masks_mark", "/masks_picture", "/masks_side_by_side", "/objectives", "/objectives_contrast",
+    "/objectives_model", "/objectives_pictures", "/objectives_predict", "/objectives_total", "/prefix_lm",
+    "/prefix_masks", "/read_sentences", "/restore", "/results_claims", "/results_table", "/score_infill", "/start",
+    "/start_example", "/start_model", "/start_try", "/train", "/train_on", "/train_stop", "/unilmv2_step",
 }  # fmt: skip
 
 
@@ -57,19 +57,12 @@ def test_pages_say_which_model_they_have(client, name):
 
 
 def test_masks(client):
-    problem, strip, _, sentences, text = client.predict(
-        text="Tom ran home.",
-        mode="magnet",
-        spans="1-2",
-        prefix_length=0,
-        leak=False,
-        layers=1,
-        token=1,
-        api_name="/masks",
-    )
+    asked = {"text": "Tom ran home.", "mode": "magnet", "spans": "1-2", "prefix_length": 0, "leak": False, "layers": 1}
+    problem, strip, sentences = client.predict(**asked, token=1, api_name="/masks")
     assert seen(problem) == "" and seen(strip) == "Tom ran home."
     assert "It sees 0–1, 3 (3 of 4)." in seen(sentences)
-    assert "1 [ran]  ■ ■ · ■" in text
+    picture, text = client.predict(**asked, token=1, api_name="/masks_picture")
+    assert '<img src="data:image/png;base64,' in picture and "1 [ran]  ■ ■ · ■" in text
 
 
 def test_masks_show_any_text_as_typed(client):

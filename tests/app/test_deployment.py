@@ -179,7 +179,7 @@ def proxied(tmp_path_factory):
 def test_behind_a_proxy_with_a_root_path(proxied):
     client = Client(f"{proxied}/", auth=("anna", "öne"), verbose=False, analytics_enabled=False)
     assert client.config["root"] == proxied
-    *_, text = client.predict(text="Tom ran home.", mode="causal", spans="", api_name="/masks")
+    *_, text = client.predict(text="Tom ran home.", mode="causal", spans="", api_name="/masks_picture")
     assert "Tom" in text
     job = client.submit(prefix="Tom", chosen=["base"], tokens=8, temperature=0, seed=0, api_name="/generate")
     assert "Tom" in job.result(timeout=300)[1]

@@ -299,6 +299,7 @@ def test_no_file_of_the_machine_is_served(app_address, path):
     [
         ('{"data": ["\\ud83d"]}', "half of a character"),
         ('{"data": ["\\udc00a"]}', "half of a character"),
+        ('{"data": [{"\\ud83d": 1}]}', "half of a character"),
         ('{"data": [1e999]}', "far too large"),
         (f'{{"data": [{10**20}]}}', "far too large"),
         (f'{{"data": [{"9" * 5000}]}}', "no JSON that can be read"),
@@ -348,6 +349,7 @@ def test_the_gate_names_the_input_whose_type_is_wrong(place, value, sentence):
         (gr.Checkbox(), False),
         (gr.CheckboxGroup(["a"]), []),
         (gr.Radio(["a"]), None),
+        (gr.Radio([("One", 1), ("Two", 2)]), 2),
         (gr.File(), None),
         (gr.BrowserState(""), "key"),
         (gr.State(), None),

@@ -14,8 +14,8 @@ import torch
 
 from magnet_lab import Magnet
 from magnet_lab.app import limits
-from magnet_lab.app.handlers import train
-from magnet_lab.app.handlers.train import Training
+from magnet_lab.app.handlers import train, training, training_asked, training_line, training_view
+from magnet_lab.app.handlers.training import Training
 from magnet_lab.training.recipe import dump, parse
 
 STORY = "Tom had a red ball. [blank:3] He was very sad."
@@ -25,14 +25,15 @@ ASKED = {"mntp": 1, "sscl": 0, "msg": 2, "steps": 3, "lr": 1e-3, "story": STORY,
 
 
 def asked(**changes):
-    return train.check(**ASKED | changes)
+    return training_asked.check(**ASKED | changes)
 
 
 @pytest.fixture(autouse=True)
 def nobody():
     """Every test begins with nobody training."""
-    train._kept.clear()
-    train._turns = train.Turns()
+    for visitor in list(train._kept):
+        train.forget(visitor)
+    train._visitors.clear()
     yield
     for visitor in list(train._kept):
         train.forget(visitor)
@@ -42,12 +43,12 @@ def nobody():
 
 
 def test_a_recipe_says_what_was_asked():
-    recipe = train.recipe_of(asked())
+    recipe = training_asked.recipe_of(asked())
     (phase,) = recipe.phases
     assert (phase.mntp, phase.sscl, phase.msg, phase.steps) == (1, 0, 2, 3)
     assert recipe.model == "tiny" and recipe.optimizer.lr == 1e-3 and recipe.contrast is None
     assert recipe.corpus.paths == ["plain-stories.txt"]
-    with_pairs = train.recipe_of(asked(sscl=9, own_text=LINES))
+    with_pairs = training_asked.recipe_of(asked(sscl=9, own_text=LINES))
     assert with_pairs.contrast.paths == ["sentences.tsv"] and with_pairs.corpus.paths == ["own.txt"]
     assert parse(dump(with_pairs)) == with_pairs
 
@@ -89,10 +90,11 @@ def tell(**what): print(json.dumps(what), flush=True)
 @pytest.fixture
 def trainee(monkeypatch):
     """Puts a few lines in place of the process that trains."""
-    monkeypatch.setattr(train, "SECONDS_BETWEEN_LOOKS", 0.02)
+    for module in (train, training):
+        monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.02)
 
     def put(lines: str) -> None:
-        monkeypatch.setattr(train, "TRAINEE", (sys.executable, "-c", TELLS + lines))
+        monkeypatch.setattr(training, "TRAINEE", (sys.executable, "-c", TELLS + lines))
 
     return put
 
@@ -113,7 +115,7 @@ def test_what_a_process_tells_is_shown(trainee):
     assert [step for step, _ in last.samples] == [0, 3]
     assert "".join(piece.text for piece in last.samples[1][1]) == "Tom had a red ball. He ran He was very sad."
     assert not last.going and not last.can_go_on and "All 3 steps are made" in last.sentence
-    text = train.as_text(last)
+    text = training_view.as_text(last)
     assert (
         "After step 3\nTom had a red ball. [He ran] He was very sad." in text and "MNTP" in text and "SSCL" not in text
     )
@@ -148,38 +150,84 @@ def test_time_is_limited(trainee, monkeypatch):
 )
 def test_a_process_that_fails_gives_a_sentence(trainee, monkeypatch, lines, sentence):
     if "sleep" in lines:
-        monkeypatch.setattr(train, "SECONDS_TO_BEGIN", 0.5)
+        monkeypatch.setattr(training, "SECONDS_TO_BEGIN", 0.5)
     trainee(lines)
     with pytest.raises(ValueError, match=re.escape(sentence)):
         list(train.train("a", *ASKED.values()))
-    assert train._turns.before(None) == [] and not train._turns._line
+    assert not train._line._line
 
 
 def is_running(process) -> bool:
     return process.poll() is None
 
 
-@pytest.mark.parametrize("how", ["closed", "forgotten", "begun anew"])
-def test_a_page_that_is_closed_leaves_nothing(trainee, how):
-    trainee(WAITS)
-    views = train.train("a", *ASKED.values())
+def begun(page):
+    """A training whose first step is made: its views, the training, its folder and its process."""
+    views = train.train(page, *ASKED.values())
     while not next(views).history:
         pass
-    training = train._kept["a"]
-    folder, process = Path(training._folder.name), training._process
+    one = train._training_of(page)
+    return views, one, Path(one._folder.name), one._process
+
+
+def wait_until(condition, seconds=2):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert condition()
+
+
+@pytest.mark.parametrize("how", ["closed", "left", "begun anew"])
+def test_a_page_that_is_closed_leaves_nothing(trainee, monkeypatch, how):
+    monkeypatch.setattr(limits, "TRAINING_ALONE_SECONDS", 0.2)
+    trainee(WAITS)
+    views, _, folder, process = begun("a")
     assert folder.is_dir() and is_running(process)
-    begun = time.monotonic()
     if how == "closed":
         views.close()
-    elif how == "forgotten":
-        train.forget("a")
+        assert is_running(process)  # the page may be on its way back
+    elif how == "left":
+        train.leave("a")
     else:
         another = train.train("a", *ASKED.values())
         next(another)
         assert list(views) == []  # ends without a word
         another.close()
-    assert not folder.exists() and not is_running(process) and time.monotonic() - begun < 2
-    assert not train._turns._line
+    wait_until(lambda: not folder.exists() and not is_running(process))
+    wait_until(lambda: not train._line._line and not train._kept)
+
+
+def test_a_page_that_is_loaded_anew_finds_its_training(trainee, monkeypatch):
+    monkeypatch.setattr(limits, "TRAINING_ALONE_SECONDS", 0.2)
+    trainee(WAITS)
+    assert train.enter("old", "key") is None and list(train.watch("old")) == []
+    views, one, folder, _ = begun("old")
+    views.close()
+    train.leave("old")
+    assert train.enter("stranger", "another key") is None and list(train.watch("stranger")) == []
+    assert train.enter("new", "key") == asked()
+    time.sleep(0.4)  # nobody ends what somebody came back to
+    watched = train.watch("new")
+    assert next(watched).history == [{"mntp": 1.0}] and folder.is_dir()
+    train.stop("stranger")
+    assert not one.is_stopping
+    train.stop("new")
+    last = list(watched)[-1]
+    assert not last.going and last.can_go_on
+    assert list(train.watch("new")) == [last]  # and once more, after it has ended
+    train.leave("new")
+    wait_until(lambda: not folder.exists())
+
+
+def test_one_of_two_pages_is_closed(trainee, monkeypatch):
+    monkeypatch.setattr(limits, "TRAINING_ALONE_SECONDS", 0.05)
+    trainee(WAITS)
+    train.enter("one", "key")
+    train.enter("two", "key")
+    views, _, folder, _ = begun("one")
+    views.close()
+    time.sleep(0.3)
+    assert folder.is_dir() and next(train.watch("two")).history
 
 
 def test_a_restart_forgets_what_its_checkpoint_does_not_know(trainee):
@@ -209,10 +257,18 @@ def test_one_at_a_time_in_the_order_of_coming(trainee):
     train.stop("b")  # has had enough of waiting
     left = list(second)[-1]
     assert "You left the line" in left.sentence and not left.going
+    again = train.go_on("b")  # behind the third now
+    assert "1 more wait(s) before you" in next(again).sentence
     train.stop("a")
     list(first)
-    assert "begins, and loads tiny" in next(third).sentence
-    third.close()
+    while not (view := next(third)).history:
+        pass
+    assert "another visitor's" not in view.sentence
+    train.stop("c")
+    list(third)
+    while not (view := next(again)).history:
+        pass
+    assert view.going
 
 
 def test_a_full_line_is_said(trainee, monkeypatch):
@@ -222,6 +278,7 @@ def test_a_full_line_is_said(trainee, monkeypatch):
     next(views[0]), next(views[1])
     with pytest.raises(ValueError, match=r"2 trainings are going on or waiting already"):
         next(views[2])
+    assert list(train._kept) == ["a", "b"]
     for each in views:
         each.close()
 
@@ -231,7 +288,7 @@ def test_the_wait_is_no_longer_than_it_says():
     first, second = Training(asked()), Training(asked())
     first._first_step_at = time.monotonic() - 10
     first.history.append({"mntp": 1.0})  # one step in ten seconds, two to go
-    seconds = int(re.search(r"in (\d+) s at the latest", train.waiting([first, second]))[1])
+    seconds = int(re.search(r"in (\d+) s at the latest", training_line.waiting([first, second]))[1])
     assert seconds == pytest.approx(20 + limits.TRAINING_SECONDS, abs=1)
     for each in (first, second):
         each.free()
@@ -253,8 +310,6 @@ def real():
     """Three steps of the real process, stopped after the first and gone on with: the last view."""
     before = torch.get_rng_state()
     inputs = ASKED | {"sscl": 1, "own_text": LINES}
-    train._kept.clear()
-    train._turns = train.Turns()
     for view in train.train("real", *inputs.values()):
         if view.going and len(view.history) == 1:
             train.stop("real")
@@ -276,7 +331,7 @@ def test_stopped_and_gone_on_with_is_one_training(real, tmp_path, monkeypatch):
     assert 1 <= len(stopped.history) < 3 and stopped.adapter
     monkeypatch.chdir(training._folder.name)
     monkeypatch.setenv("MAGNET_LAB_CACHE", str(tmp_path))
-    reference = list(Trainer(train.recipe_of(training.asked), tmp_path / "out").steps(0))
+    reference = list(Trainer(training_asked.recipe_of(training.asked), tmp_path / "out").steps(0))
     assert len(last.history) == 3
     for made, expected in zip(last.history, reference, strict=True):
         assert made == pytest.approx(expected, rel=1e-3)

@@ -20,6 +20,9 @@ def theme(request):
     return request.param
 
 
+LEFT = "AbortError: signal is aborted", "Connection errored out"  # what gradio says when it is
+
+
 @pytest.fixture
 def visit(browser, app_address):
     """Opens a page; afterwards nothing may have gone wrong unseen, or gone out to another host."""
@@ -29,8 +32,12 @@ def visit(browser, app_address):
     def watch(page):
         page.on("dialog", lambda dialog: (problems.append(f"dialog {dialog.message}"), dialog.dismiss()))
         page.on("pageerror", lambda error: problems.append(f"error {error}"))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: problems.append(message.text) if is_wrong(message) else None)
         page.on("request", lambda request: problems.append(request.url) if is_outside(request.url) else None)
+
+    def is_wrong(message):
+        """A page that is left in the middle of an answer is not."""
+        return message.type == "error" and not any(word in message.text for word in LEFT)
 
     def is_outside(url):
         return not url.startswith((app_address, "data:", "blob:"))

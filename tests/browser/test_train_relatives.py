@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 from chromium import HOSTILE, LONG, expect, pytestmark, refusal, text_box  # noqa: F401 - the marks
 
+from magnet_lab.app import limits
+
 
 def folders():
     return set(Path(tempfile.gettempdir()).glob("magnet-lab-training-*"))
+
+
+def wait_until_gone(before):
+    closed = time.monotonic()
+    while folders() != before and time.monotonic() - closed < limits.TRAINING_ALONE_SECONDS + 15:
+        time.sleep(0.1)
+    assert folders() == before
 
 
 @pytest.mark.slow
@@ -36,10 +45,35 @@ def test_training_is_watched_stopped_gone_on_with_and_taken_home(visit, theme):
     expect(page.locator(".twin textarea").first).to_have_value(re.compile(r"MNTP.*After step 3\n", re.DOTALL))
     assert len(folders() - before) == 1
     page.close()
-    closed = time.monotonic()
-    while folders() != before and time.monotonic() - closed < 10:
-        time.sleep(0.1)
-    assert folders() == before
+    wait_until_gone(before)
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_when_its_page_is_loaded_anew(visit):
+    before = folders()
+    page = visit("train")
+    steps = page.get_by_role("spinbutton", name=re.compile("Steps"))
+    steps.fill("30")
+    steps.press("Tab")
+    story = page.get_by_role("textbox", name=re.compile("^Story to fill"))
+    story.fill("Lily had [blank:3].")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.get_by_text(re.compile(r"Step \d+ of 30;"))).to_be_visible(timeout=4 * LONG)
+    page.reload()
+    expect(page.get_by_text(re.compile(r"Step \d+ of 30;"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("Losses by step"))).to_be_visible()
+    expect(steps).to_have_value("30")
+    expect(story).to_have_value("Lily had [blank:3].")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("link", name=re.compile("Download the adapter after"))).to_be_visible(timeout=2 * LONG)
+    other = visit("train")  # another tab is another visitor
+    expect(other.locator("footer")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("link", name=re.compile("Download the adapter after"))).to_be_visible()
+    expect(page.get_by_role("button", name="Go on", exact=True)).to_be_visible()
+    expect(other.get_by_role("link", name=re.compile("Download the adapter after"))).to_have_count(0)
+    page.close()
+    wait_until_gone(before)
 
 
 def test_what_cannot_be_trained_is_said_beside_it(visit):
