@@ -131,7 +131,7 @@ alike = base.similarity(sentences, sentences)
 show("similarity", alike, sentences, title="the same, without the adapter")
 
 # %% [markdown]
-# Without it every sentence looks like every other: the vectors all point the same way. Notebook 03 shows why, and what
+# Without it every sentence looks much like every other: all vectors point nearly the same way. Notebook 03 shows why, and what
 # pulls them apart.
 #
 # | | mask | trained by | notebooks |

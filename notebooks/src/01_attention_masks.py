@@ -51,7 +51,7 @@ show("modes", words, modes, title="One text, four masks")
 # - **prefix LM**: the first words are a prompt, read in both directions; from there on it is causal.
 # - **MAGNET**: sees the context on *both* sides, `again .` too, and of its own span what stands before it.
 #
-# Now the rows of the context under MAGNET: `Tom`sees ` lost`, `again` and `.`, but no word in brackets. Remember this
+# Now the rows of the context under MAGNET: `Tom` sees ` lost`, `again` and `.`, but no word in brackets. Remember this
 # gap in the columns of the span. Half of this notebook is about why it must be there.
 
 # %% [markdown]
@@ -240,7 +240,7 @@ print(
 # %% [markdown]
 # ### Before or after softmax?
 # A common slip: take the softmax first, and set the forbidden weights to 0 afterwards. Watch two things. Do the rows still
-# sum to 1? And does `Max`still know something of ` ran`, which it may not see?
+# sum to 1? And does `Max` still know something of ` ran`, which it may not see?
 
 
 # %%
@@ -562,7 +562,7 @@ for name, (row, numbers, here) in cases.items():
 
 # %% [markdown]
 # ## Positions: a span leaves a gap
-# A mask says who is seen, and not *where*. Without the position `Max ran`and `ran Max` would be the same. LLaMA and its kin
+# A mask says who is seen, and not *where*. Without the position `Max ran` and `ran Max` would be the same. LLaMA and its kin
 # turn each query and key by an angle that grows with its place in the text (RoPE); a score then depends on how far apart
 # the two are, and on nothing else. **By hand**, with vectors of two numbers written as one complex number, which a
 # multiplication turns:
@@ -661,7 +661,8 @@ Picture(figure, table)
 # Compare the first point of each line with its second. The base model was never trained with a hole in its positions, and
 # shows no peak at the place where the hole is full. With the adapter, trained on text that was cut open at its true
 # positions, the stop is likeliest just there: it has learnt to land. What the picture does not show: a sense of *large*
-# distances. Once there is plenty of room, more of it makes hardly any difference.
+# distances. The curve does not go on falling: with plenty of room left, more of it makes the stop hardly less likely, and may
+# even make it likelier again.
 #
 # In use this means that the length of an infill must be given, or several tried: `[blank:3]`, `[blank:1-4]` (notebook 04).
 #
@@ -677,7 +678,7 @@ widgets.mask_explorer(words, span=(2, 4))
 # %% [markdown]
 # ## Exercises
 # ### 1 · Two modes in two lines (●○○, 5 minutes)
-# Write the span ids of a batch for the modes `"causal"`and `"bidirectional"`. `tokens`is `(batch, length)`, True at a token
+# Write the span ids of a batch for the modes `"causal"` and `"bidirectional"`. `tokens` is `(batch, length)`, True at a token
 # and False at padding; the answer has the same shape, and −1 at padding.
 #
 # <details><summary>Hint</summary>
@@ -734,7 +735,7 @@ check.mask(rule_for_batch)
 #
 # <details><summary>Hint</summary>
 #
-# Each further layer is one more `@`with the mask and one `> 0`. `@` wants numbers: `mask.float()`.
+# Each further layer is one more `@` with the mask and one `> 0`. `@` wants numbers: `mask.float()`.
 #
 # </details>
 
@@ -754,7 +755,7 @@ check.reach(hearsay)
 
 # %% [markdown]
 # ### 4 · The prefix LM, twice (●●○, 10 minutes)
-# Write the mask of a prefix LM for one text: `prefix_length`of `length` tokens are the prefix and are read in both
+# Write the mask of a prefix LM for one text: `prefix_length` of `length` tokens are the prefix and are read in both
 # directions; a token after it sees the prefix and what is not after itself. First without span ids, from places alone. Then,
 # if you like, in one line with them.
 #
@@ -787,7 +788,7 @@ check.prefix_mask(prefix_mask)
 #
 # <details><summary>Hint</summary>
 #
-# Compare `receptive_field(mask, layers)`with `mask` for a few numbers of layers. Closed means equal for all.
+# Compare `receptive_field(mask, layers)` with `mask` for a few numbers of layers. Closed means equal for all.
 #
 # </details>
 

@@ -371,8 +371,8 @@ show("losses", curves, steps=stops, quantity="hidden tokens found (%)")
 # %% [markdown]
 # Both losses fall. MTP starts far higher, because the states speak of the wrong token, and in these few steps it does not
 # get below MNTP anywhere. On stories that were not trained on, MNTP rises in the first ten steps; what the others add in so
-# short a run cannot be told from chance. MTP climbs from nothing to a little above the line of *always the commonest
-# token*. Has it learnt to read, or to guess? Look at what each answers:
+# short a run cannot be told from chance. MTP climbs from next to nothing past the line of *always the commonest token*, and
+# stays far below MNTP. Has it learnt to read, or to guess? Look at what each answers:
 
 # %%
 for name, who in (("MNTP", mntp), ("MTP", mtp)):
@@ -385,12 +385,12 @@ for name, who in (("MNTP", mntp), ("MTP", mtp)):
 
 # %% [markdown]
 # Compare the last numbers: right answers that are not just the favourite word. By that count MTP
-# has hardly begun.
+# is further behind still.
 #
 # The paper's Figure 7 goes further: there, MTP's training loss converges, while the accuracy on held-out text gets *worse*
 # along the way. We do not see it get worse: ours is measured at the hidden token's own place, where the base model finds
-# nothing, so there is nothing to lose. What we see is the same verdict from the other side. At an equal number of steps MTP
-# is far behind, on the same rows, with the same tokens hidden. One short run of one seed is a picture
+# next to nothing, so there is nothing to lose. What we see is the same verdict from the other side. At an equal number of
+# steps MTP is far behind, on the same rows, with the same tokens hidden. One short run of one seed is a picture
 # and no proof; `magnet-lab reproduce figure7` trains three seeds of each.
 #
 # The paper's explanation: to move the answer by one place is "a significant distributional shift", which a small adapter
@@ -412,7 +412,7 @@ class Mistaken(Trainer):
 
 mistaken, mistaken_losses, mistaken_curve = train("mntp", kind=Mistaken)
 runs = {"right labels": mntp_losses, "mistaken labels": mistaken_losses}
-show("losses", runs, title="a loss to be proud of?")
+show("losses", runs, title="the loss gives nothing away")
 
 # %%
 said = answers(mistaken, own_place=False)
@@ -421,10 +421,10 @@ print("what it says   ", repr(lab.tokenizer.decode([int(said.mode().values)])),
 print("found by steps ", [round(value, 1) for value in mistaken_curve])
 
 # %% [markdown]
-# The loss starts higher, for nobody expects a `_`; then it falls, and falls below that of the right labels. The model has
-# learnt to answer `_`, and finds hidden tokens no more. Nothing crashed, no shape was wrong. What gives it away is a loss
-# that is *too good*: a model of this size does not get to know hidden words so well in forty steps. (Notebook 01 had the
-# same symptom from another cause.)
+# The loss starts far higher, for nobody expects a `_`; then it falls, and much faster than that of the right labels. By itself
+# it is the curve of a training that goes well. The model has learnt to answer `_`, and finds hidden tokens no more. Nothing
+# crashed, no shape was wrong. What gives it away is not the loss: it is the number of tokens found, and a look at what the
+# model says. (In notebook 01, too, the loss of the training said nothing about the use.)
 #
 # ## What the project's adapters have learnt
 # Forty steps are a demonstration. Here are the adapters that come with this model, at the same hidden tokens. `magnet` was
@@ -550,12 +550,12 @@ check.perplexity(perplexity)
 # - The states of a decoder speak of the next token; layer by layer their own token gives way to it.
 # - So a hidden token is asked for one place to its left: MNTP. That works a little before any training, and better after a
 #   few steps.
-# - At its own place (MTP) the model has to unlearn first. In an equal number of steps it gets little further than naming
-#   common words.
+# - At its own place (MTP) the model has to unlearn first. In an equal number of steps it stays far behind, and
+#   much of what it finds is one common word.
 # - A fifth of the context is chosen; 80 % become the mask token, 10 % a random one, 10 % stay. Who has no context token before
 #   it is never chosen.
-# - Labels are the *uncorrupted* tokens, shifted by one. Taken from the corrupted text they give a splendid loss and a useless
-#   model.
+# - Labels are the *uncorrupted* tokens, shifted by one. Taken from the corrupted text they give a loss that falls nicely and a
+#   useless model.
 #
 # ## Do you know now?
 # 1. Place 7 is hidden. Which output is asked for it, and under which label?

@@ -240,8 +240,8 @@ alike = base.similarity(some, some)
 show("similarity", alike, some, title="base model: 1-2, 3-4 and 5-6 are paraphrases")
 
 # %% [markdown]
-# Look at the colour bar: the whole scale is a sliver below 1. All arrows point the same way, whatever the sentence says.
-# This is called **anisotropy**. On all our sentences:
+# Look at the colour bar: the whole scale is a narrow strip below 1, and strangers in it are often as near as paraphrases. All
+# arrows point roughly the same way, whatever the sentence says. This is called **anisotropy**. On all our sentences:
 
 
 # %%
@@ -274,9 +274,9 @@ report("base, last token", raw)
 # in how many of all such comparisons the own paraphrase is nearer than a stranger's (50 % is chance), and in how many it is
 # nearer than the sentence's look-alike.
 #
-# Two things are true at once. The cosines differ in the second or third digit only. And still the own paraphrase wins more
-# often than by chance: something of the meaning *is* in these vectors, pressed into a sliver. For a softmax that is
-# nothing: at $\tau = 0.1$ the loss of the base model is hardly below $\log N$.
+# Two things are true at once. Strangers have nearly as high a cosine as paraphrases, on average. And still the own paraphrase
+# wins more often than by chance: something of the meaning *is* in these vectors, pressed into a narrow strip. For a softmax
+# that is little: at $\tau = 0.1$ the loss of the base model is not far below $\log N$.
 
 # %%
 a, p, _ = raw.chunk(3)
@@ -300,7 +300,7 @@ report("base, last token", raw)
 report("mean taken off", raw - common)
 
 # %% [markdown]
-# The mean is nearly as long as a vector: almost all of each vector is the part that all of them share. Without it the
+# The mean is nearly as long as a vector: by far the most of each vector is the part that all of them share. Without it the
 # strangers stand at right angles on average.
 #
 # What does the common part *say*? A state of a decoder has one purpose, to give scores to the next token. So we can ask the
@@ -321,9 +321,9 @@ for number in range(4):
     print(f"sentence {number}:     ", says(raw[number]))
 
 # %% [markdown]
-# The same prediction each time, or nearly so. After the end of a text the beginning of another one comes, whatever stood
-# before; the task is the same, and so the states that solve it are the same. Nobody ever asked this output what the *text*
-# was about.
+# Much the same short words and pieces of words again and again; and where a sentence goes its own way, it does not speak of
+# its subject. What comes after the end of a text, if anything, does not hang on what the text has said. Nobody ever asked this
+# output what the *text* was about.
 #
 # There is a second reason, and it holds for any output of a decoder. Take the mean over *all* the tokens of each text instead of
 # its last one. What does the part say that these vectors share?
@@ -333,9 +333,9 @@ raw_mean = base.encode(texts, pooling="mean")
 print("the shared part:", says(raw_mean.mean(dim=0), k=8))
 
 # %% [markdown]
-# The most frequent words there are. They are likely next in *every* text, so that every state does well to carry a common part
-# which says so: in next-token training it is useful, and nothing in the loss asks for states of different texts to lie far
-# apart in angle.
+# Stops, commas and the most frequent short words and endings. They are likely next in *every* text, so that every state does
+# well to carry a common part which says so: in next-token training it is useful, and nothing in the loss asks for states of
+# different texts to lie far apart in angle.
 #
 # So the vectors are not bad because the model is stupid. They answer another question. Contrastive learning asks the
 # question that we want answered.
@@ -434,8 +434,9 @@ for name, vectors in found.items():
 show("alignment", points, title="one point for each model and pooling")
 
 # %% [markdown]
-# The base model's last token sits at the top left: excellent alignment, because *everything* lies together, and the worst
-# uniformity there is, near 0. One number alone can be had for nothing. The aim is the lower left corner.
+# The base model's last token sits at the top left: the best alignment or nearly so, because *everything* lies together, and
+# for the same reason about the worst uniformity here (0 would be a single point). One number alone can be had for nothing. The
+# aim is the lower left corner.
 #
 # Where are the two in InfoNCE? Take the logarithm of the fraction apart:
 #
@@ -553,9 +554,9 @@ means = {name: [round(float(side.mean()), 2) for side in cosines_of(vectors)[:2]
 Picture(figure, f"mean cosine with the own paraphrase, with strangers': {means}")
 
 # %% [markdown]
-# The needle on the right has become two hills. Strangers have moved away; the own paraphrases have moved too, and less. The
-# share of comparisons that the own paraphrase wins has changed far less than the cosines: in so few steps training has mainly
-# spread out what the model knew already, until a softmax can feel it, and the loss on unseen sentences has fallen. On the map:
+# Before, both heaps lie on each other at the right. After, they have come apart: strangers have moved away and spread out; the
+# own paraphrases have moved too, and less. The own paraphrase wins more of the comparisons than before, and the loss on unseen
+# sentences has fallen. The last column has hardly moved: strangers have been told apart, look-alikes have not. On the map:
 
 # %%
 a, p, _ = after.chunk(3)
@@ -597,10 +598,12 @@ report("15 pairs", after)
 report("10 triplets", hard.encode(texts))
 
 # %% [markdown]
-# Compare the last two rows, and the last column first: that is what the look-alikes were put in for. Then the column before
-# it: with fewer strangers in a batch it may have to pay for that. A hundred triplets leave a margin of several points, and so
-# few steps leave much to learn: a coin would still reach 50 %. The recipe `small` trains on triplets for hundreds of steps,
-# and the table in the README shows what became of it.
+# Compare the last two rows, and the last column first: that is what the look-alikes were put in for. Have they bought anything
+# there? A hundred triplets leave a margin of several points, and so few steps leave much to learn: a coin would reach 50 %.
+# In the column before it the triplets, with fewer strangers in a batch, may have to pay. The cosines of the two rows may lie
+# far apart; who is nearer is what counts. The recipes `small` and `tiny` leave the look-alikes out, as the paper does: people
+# who are asked how alike two sentences are give a look-alike half of the points and a stranger none, and a loss that pushes
+# both away alike knows no half.
 #
 # ## What would break?
 # ### Without negatives

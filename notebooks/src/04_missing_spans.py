@@ -264,9 +264,10 @@ for name, who in {"base model": base, "adapter": lab}.items():
     )
 
 # %% [markdown]
-# Look at the base model's row first: it is *shown* the right side, and gains nothing from it. It has never looked ahead, and
+# Look at the base model's row first: it is *shown* the right side, and is the worse for it. It has never looked ahead, and
 # what comes from there disturbs it. The mask gives a right; the skill must be learnt. Then compare the two rows in
-# the column "both sides": that is what the training of MSG has changed.
+# the column "both sides": that is what the training has changed. What the right side is worth to the adapter stands in its own
+# row; with a model as small as `tiny` it may be little.
 #
 # ## Writing a span, step by step
 # In training the span is there, and one pass asks for all of its tokens. In use it is not. We write it as any text, token
@@ -441,6 +442,8 @@ one_by_one = lab.infill(story, sequential=True)
 print("one by one   ", one_by_one.spans, one_by_one.text)
 
 # %% [markdown]
+# (One by one *may* write other words in the second blank than side by side; in a given story it need not.)
+#
 # Side by side and alone must give the same words, since no row of the batch knows of the others. On ten stories with two
 # blanks:
 

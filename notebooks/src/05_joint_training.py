@@ -342,7 +342,7 @@ scores = decoder.logits(
 mntp = objectives.mntp_loss(scores, views.mntp_labels)
 msg = objectives.msg_loss(scores, views.msg_labels)
 print("asked for both:", int((hidden & missing).sum()))
-print(f"MNTP {float(mntp):.3f}, MSG {float(msg):.3f} nats")
+print(f"MNTP {mntp.item():.3f}, MSG {msg.item():.3f} nats")
 
 # %% [markdown]
 # As a check, MNTP **as a loop** over its targets: the mean of −log of the probability of what was hidden.
@@ -353,8 +353,8 @@ for row, place in hidden.nonzero().tolist():
     probabilities = scores[row, place].softmax(dim=-1)
     surprises.append(-probabilities[views.mntp_labels[row, place]].log().item())
 by_loop = sum(surprises) / len(surprises)
-print(f"loop {by_loop:.5f}, library {float(mntp):.5f}")
-print("equal:", abs(by_loop - float(mntp)) < 1e-4)
+print(f"loop {by_loop:.5f}, library {mntp.item():.5f}")
+print("equal:", abs(by_loop - mntp.item()) < 1e-4)
 
 # %% [markdown]
 # **SSCL** stands beside it, with forward passes of its own: other texts, another mask, and a vector in place of scores.
@@ -588,7 +588,8 @@ for name in before:
 # %% [markdown]
 # These are all texts that the training has not seen. Compare each line: *found* and *closer* should rise, the
 # perplexity fall. With 40 triplets one more is 2.5 points in a hundred, so the last line tells only large changes. A
-# run of some dozens of steps is a hundredth of what the paper takes, so expect a beginning, not the end.
+# run of some dozens of steps is a hundredth of what the paper takes, so expect a beginning, not the end; a line that
+# has not moved yet, or has moved a little the wrong way, is no surprise.
 #
 # ### Infills before and after
 # What it writes, for the first three of the held-out stories, whatever comes; beside it the adapter that comes with the

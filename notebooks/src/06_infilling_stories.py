@@ -182,7 +182,7 @@ def one_by_one(story):
 tried = [one_by_one(story) for story in stories[:COUNT]]
 
 # %%
-print(f"{'tokens':>6} {'sum':>7} {'mean':>7}  ends")
+print(f"{'tokens':>6} {'sum':>7} {'mean':>7}  fits")
 for width, span in zip(widths, tried[0], strict=True):
     fits = "yes" if plan.blanks[0].fits(span.text) else "no"
     print(
@@ -190,8 +190,9 @@ for width, span in zip(widths, tried[0], strict=True):
     )
 
 # %% [markdown]
-# Three things to see. The *sum* falls with the length almost without fail. The *mean* does not. And many lengths stop
-# in the middle of a sentence. The library therefore goes by three rules: a fill that ends as a sentence should comes
+# Three things to see. The *sum* falls with the length, with few exceptions. The *mean* does not. And many lengths stop
+# in the middle of a sentence. (A `no` beside a text that does end: it says two words twice, which the library does
+# not count as fitting.) The library therefore goes by three rules: a fill that ends as a sentence should comes
 # before one that does not; one that stops within a sentence is cut back to its last full stop; and then the mean
 # decides.
 
@@ -208,7 +209,7 @@ for axes, values, name in (
         axes.plot(width, value, "o" if whole else "x", color="#16405F", markersize=8)
     axes.set_xlabel("length in tokens")
     axes.set_title(name, fontsize=10)
-title = "First story (● a whole sentence, × cut off)"
+title = "First story (● fits as a sentence, × does not)"
 figure.suptitle(title)
 ml.viz.picture.Picture(figure, f"{title}: the numbers of the table above")
 
@@ -366,9 +367,9 @@ for name, found in {"stories": library, "tokens": pretended}.items():
     print(f"{width:.1f} wide")
 
 # %% [markdown]
-# If the second interval is clearly narrower, that was the pretence. If it is about as wide, then the tokens of these
-# short sentences are nearly independent, and nothing would have been lost. One cannot know before; so one draws what
-# was sampled, and that was stories.
+# If the second interval is clearly narrower, that was the pretence. If it is about as wide, or even wider, then
+# each of these short sentences has easy and hard tokens of its own, and nothing would have been lost. One cannot know
+# before; so one draws what was sampled, and that was stories.
 #
 # ### Is the difference real?
 # The intervals of two rows may overlap although one is better on almost every story: hard stories are hard for both.
@@ -400,7 +401,7 @@ for question, (one, other) in questions.items():
 # - The **second** is the same for a model that was never trained with that mask: the right to look is not yet the art
 #   of it.
 # - The **third** is the paper's comparison (Table 4). It mixes two things, what is seen and what was trained on: the
-#   adapter has been trained on stories like these, the base model has not. That is why our table has four rows where
+#   adapter has been trained further, on stories much like these. That is why our table has four rows where
 #   the paper's has two. Where the answer is *cannot be told*, the paper's gain is not reached with this model.
 #
 # What the paper found with LLaMA-2-7B, and where this project has measured the same at full length, what it found:
@@ -501,7 +502,7 @@ if kept.is_file():
 # perplexities of a row hardly differ, that adapter has not learnt to make use of the right side, however much likelier
 # than the base model it finds the stories.
 #
-# ### A copy beats the truth
+# ### A copy can beat the truth
 # Why does one need to count at all: does a copy not get a bad score? Put the sentence that stands *before* the blank
 # into the blank once more, and compare its score with that of the true sentence.
 
@@ -522,8 +523,8 @@ for name, who in {"base": base, "MAGNET": lab}.items():
 
 # %% [markdown]
 # No reader would accept a single one of these copies. Whoever ranks systems by how likely their *own* sentences are
-# puts a parrot first. That is why Table 4 scores the true sentence, Table 5 asks people, and the library puts infills
-# that stutter behind others.
+# puts a parrot first, in many of the stories. That is why Table 4 scores the true sentence, Table 5 asks people, and
+# the library puts infills that stutter behind others.
 #
 # ## Turn it yourself
 # Write a story with a `[blank]`, and look at the candidates; each token is shaded by its probability.

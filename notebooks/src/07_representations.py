@@ -609,8 +609,8 @@ for name in ("base", "Echo", "LLM2Vec", "MAGNET"):
 # %% [markdown]
 # Look at the intervals before the dots. With so few pairs they are wide, and most differences of a few points cannot be told
 # from none; the printed lines say which can. Also ask what the sentences are about: our pairs are of
-# everyday life and of the news, and a small model that has read stories for children does not know half of the words. The
-# paper's gap between base and MAGNET is that of a model that knows them all.
+# everyday life and of the news, and a small model that has read little but stories has hardly met some of the words. The
+# paper's gap between base and MAGNET is that of a model that has met them all.
 #
 # ### What the order hides: alignment and uniformity
 # Two numbers say how vectors of length 1 lie on their sphere (Wang and Isola, 2020). **Alignment**: how far apart are pairs
@@ -643,7 +643,8 @@ show(
 
 # %% [markdown]
 # A heap has a perfect alignment: where everything is one point, pairs that mean the same are close, and so are all others. A
-# good model is low on *both* axes. Compare the two "last" points: that is what the contrastive objective is for.
+# good model is low on *both* axes. Compare the two "last" points: the contrastive objective is there to spread the heap out
+# and yet to keep the pairs together. See how far each has moved, and where the base model's mean lies.
 #
 # ### What would break? A vector that hangs on its neighbours
 # In a batch, short texts are padded on the right. The tempting line for "the last output" is `states[:, -1]`. Try it on 48 of

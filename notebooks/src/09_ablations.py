@@ -304,9 +304,9 @@ for name, one in {"base": base, **trained}.items():
 show("results", measured, title=f"Table 6 in small: {MODEL}, {EARLY + LATE} steps")
 
 # %% [markdown]
-# Such short trainings show a direction, no more. Compare each row with *control*, not with *base*: what both have gained is the
-# text's. Then ask the question of the two by two again, row by row. How many times likelier is a missing token if the right side
-# is in view, for the same weights?
+# Such short trainings show a direction, no more. Compare each row with *control*, not with *base*: what the control gains too,
+# if anything, is the text's. Then ask the question of the two by two again, row by row. How many times likelier is a missing
+# token if the right side is in view, for the same weights?
 
 # %%
 for name, both_ways in likelihoods.items():
@@ -532,9 +532,9 @@ for name, is_masked in {"left out": False, "masked": True}.items():
 
 # %% [markdown]
 # The number is the perplexity as a multiple of that under the MAGNET mask. Is the comparison fair? The adapter was *trained*
-# under the MAGNET mask, and meets the other masks for the first time. So the numbers say which mask suits this adapter. Which
-# mask would be best after a training of its own, they do not say: that is the interaction again. Of the cost they do not speak
-# either; that one is certain.
+# under the MAGNET mask, and meets the other masks for the first time. So the numbers say, if anything, which mask suits this
+# adapter. Which mask would be best after a training of its own, they do not say: that is the interaction again. Of the cost
+# they do not speak either; that one is certain.
 #
 # ### What does the mask cost in time?
 # One forward pass under each mask, taken in turns with a pass that gets no mask from us, for which transformers has its own causal
@@ -785,9 +785,9 @@ except NotImplementedError:
 # ## Do you know now?
 # 1. Table 6 has the rows MNTP + MSG and MNTP + SSCL + MSG. Why can one not read from it what MSG does for sentences if MNTP and
 #    SSCL are there?
-# 2. The training alone lowers the perplexity from the left. Can that be the mask's doing?
+# 2. Suppose that the training alone lowers the perplexity from the left. Can that be the mask's doing?
 # 3. Two recipes, three seeds each: 20, 30, 40 and 19, 29, 39. What does a paired interval say, what an unpaired one?
-# 4. The adapter does worse under a fully bidirectional mask. Is that mask worse?
+# 4. Suppose that the adapter does worse under a fully bidirectional mask. Is that mask worse?
 # 5. How often would the best of *nine* seeds beat one run of the same recipe?
 #
 # <details><summary>Answers</summary>

@@ -254,9 +254,9 @@ print(f"a share near 15 % of {len(triplets)} is known to ± {error:.0f} points")
 
 # %% [markdown]
 # The mask has changed the vectors, and nobody has been trained. Whether for the better depends on the model: LLM2Vec's
-# authors report that LLaMA-2's vectors get worse and Mistral's hardly change. Compare the two lines with the
-# uncertainty in mind: the base model has never seen a token to its right, and nothing has taught it what to make of
-# one. Hence step 2.
+# authors report that LLaMA-2's vectors get worse and Mistral's hardly change. Compare the two lines column by
+# column, with the uncertainty in mind. A column may gain by the mask alone; but the base model has never seen a token to
+# its right, and nothing has taught it what to make of one. Hence step 2.
 #
 # ## Step 2: masked next-token prediction
 # A fifth of the tokens is hidden, and each is to be told from the output one place to its left. Notebook 02 says why.
@@ -519,8 +519,8 @@ for name, who in three.items():
     print(f"{name:14} {hidden_found(who):5.1f} % of the hidden tokens found")
 
 # %% [markdown]
-# The loss falls, as losses do, and what it falls by is worth nothing: within the uncertainty the model finds no more
-# hidden tokens than before any training. It learns to speak of the token after next. No shape was wrong. What would
+# The loss falls, as losses do, and what it falls by is worth nothing: the model finds no more hidden tokens
+# than before any training, rather fewer. It learns to speak of the token after next. No shape was wrong. What would
 # have told you: the loss of the *untrained* model. It is the one number that is known before you start, and it should
 # be that of the first three lines above.
 #
