@@ -37,7 +37,7 @@ DRAWING = {
     "objectives": {},
     "objectives_total": {},
     "prefix_masks": {},
-    "results_table": {},
+    "results_table": {"model": "small", "table": "table4"},
     "start": {},
     "unilmv2_step": {},
 }
