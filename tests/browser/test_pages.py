@@ -235,7 +235,7 @@ def test_a_story_is_filled_by_every_system(visit, theme):
     page.get_by_role("button", name="Fill by each", exact=True).click()
     refused = page.get_by_role("region", name="Zero-shot, line-by-line")
     expect(refused).to_contain_text("the text has 2 blanks", timeout=LONG)
-    filled = page.get_by_role("region", name="MAGNET")
+    filled = page.get_by_role("region", name="MAGNET", exact=True)  # and not another system under its mask
     expect(filled.locator("mark.shade")).to_have_count(5, timeout=LONG)
     expect(filled).to_contain_text(HOSTILE)
     expect(filled.locator("img, s")).to_have_count(0)
@@ -288,4 +288,4 @@ def test_words_are_compared_in_two_sentences(visit, theme):
     page.get_by_role("button", name="Compare the words").click()
     expect(page.get_by_text(re.compile("^MAGNET: most alike.*In both sentences:"))).to_be_visible(timeout=LONG)
     expect(page.get_by_text(re.compile("^Base model: most alike.*“river” is"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("similarity of each two words"))).to_have_count(2)
+    expect(page.get_by_role("img", name=re.compile("similarity of each two words"))).to_have_count(3)
