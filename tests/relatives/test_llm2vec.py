@@ -16,8 +16,8 @@ from magnet_lab.relatives import llm2vec
 from magnet_lab.training.loop import attention_dropout
 from magnet_lab.views import corrupt
 
-# Each has as many tokens after a prompt as alone. Where the space before a text is a token of its own, the package leaves
-# it out of its mean, as it counts the text's tokens from the end.
+# Each has as many tokens after a prompt as alone. Where the space before a text is a token of its own, the package
+# leaves it out of its mean, as it counts the text's tokens from the end.
 TEXTS = [
     "Tom had a red ball.",
     "The dog ran home to his mother because it was raining.",
