@@ -242,9 +242,10 @@ def test_sentences_are_compared_by_each_systems_vectors(tiny_lab):
     vectors = {
         "base": Unidirectional(tiny_lab).encode(sentences, pooling="last"),
         "echo": tiny_lab.encode(sentences, pooling="echo"),
+        "llm2vec": tiny_lab.use("llm2vec").encode(sentences, pooling="mean"),
         "magnet": tiny_lab.use("magnet").encode(sentences),
     }
-    assert [one.system for one in compared] == list(vectors)  # tiny comes without LLM2Vec
+    assert [one.system for one in compared] == list(vectors)
     for one in compared:
         unit = vectors[one.system].numpy()
         unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
@@ -255,9 +256,9 @@ def test_sentences_are_compared_by_each_systems_vectors(tiny_lab):
             assert alike[place][other] == pytest.approx(value, abs=1e-5) and other != place
         assert all(sentence in one.text for sentence in sentences)
     heads, rows = embeddings.nearest_table(sentences, compared)
-    assert heads == ["sentence", "Base model", "Echo", "MAGNET"]
-    other, value = compared[2].nearest[1]
-    assert rows[1][0] == "2 A cat slept." and rows[1][3] == f"{other + 1} ({value:.2f})"
+    assert heads == ["sentence", "Base model", "Echo", "LLM2Vec", "MAGNET"]
+    other, value = compared[3].nearest[1]
+    assert rows[1][0] == "2 A cat slept." and rows[1][4] == f"{other + 1} ({value:.2f})"
 
 
 def test_the_mean_can_be_asked_of_all_but_echo(tiny_lab):
@@ -272,7 +273,7 @@ def test_the_mean_can_be_asked_of_all_but_echo(tiny_lab):
 
 @pytest.mark.parametrize(
     ("chosen", "pooling", "sentence"),
-    [([], "own", "tick at least one"), (["llm2vec"], "own", "with tiny; choose from base"), (["base"], "x", "pooling")],
+    [([], "own", "tick at least one"), (["mntp"], "own", "with tiny; choose from base"), (["base"], "x", "pooling")],
 )
 def test_systems_that_cannot_encode_get_a_sentence(tiny_lab, chosen, pooling, sentence):
     with pytest.raises(ValueError, match=sentence):
@@ -288,10 +289,11 @@ def test_lists_of_sentences_that_do_not_fit_get_a_sentence(tiny_lab, text):
 def test_words_are_compared_in_their_sentences(tiny_lab):
     *_, compared = embeddings.compare_words(tiny_lab, "The dog ran.", "A big dog")
     sentences = [["The", "dog", "ran."], ["A", "big", "dog"]]
-    for one, encoder in zip(compared, (Unidirectional(tiny_lab), tiny_lab.use("magnet")), strict=True):
+    encoders = Unidirectional(tiny_lab), tiny_lab.use("llm2vec"), tiny_lab.use("magnet")
+    for one, encoder in zip(compared, encoders, strict=True):
         assert np.allclose(picture_of(one.heatmap), tiny_lab.similarity(*encoder.encode_words(sentences)), atol=1e-5)
         assert f"“dog” is {picture_of(one.heatmap)[1, 2]:.2f} like itself" in one.sentence
-    assert compared[1].sentence.startswith("MAGNET: most alike are")
+    assert compared[2].sentence.startswith("MAGNET: most alike are")
 
 
 @pytest.mark.parametrize(("first", "second"), [("", "a"), ("a", " "), ("word " * 10_000, "a"), ("a", "b " * 25)])

@@ -17,9 +17,9 @@ def test_the_systems_are_those_of_the_paper_and_the_models_adapters():
     asked = {name for name in BASELINES if name.split(",")[0] in ("unidirectional", "zero-shot", "five-shot")}
     assert set(infill.ASKED.values()) == asked and len(asked) == 6
     assert not any("," in name for name in infill.systems("small"))  # what a link puts between them
-    assert infill.systems("tiny") == [*infill.ASKED, "magnet"]
-    assert infill.systems("small") == [*infill.ASKED, "magnet", "llm2vec"]
-    assert "LLM2Vec" in infill.absent("tiny") and infill.absent("small") == ""
+    assert infill.systems("llama-2-7b") == [*infill.ASKED]
+    assert infill.systems("small") == infill.systems("tiny") == [*infill.ASKED, "magnet", "llm2vec"]
+    assert "LLM2Vec" in infill.absent("llama-2-7b") and infill.absent("tiny") == ""
 
 
 def test_each_fills_the_story_in_its_turn(tiny_lab):
@@ -52,7 +52,7 @@ def test_a_system_that_cannot_says_why_and_the_next_has_its_turn(tiny_lab):
     [
         ("", ["magnet"], 0, "the story is empty"),
         (STORY, [], 0, "tick at least one"),
-        (STORY, ["llm2vec"], 0, "with tiny; choose from"),
+        (STORY, ["mntp"], 0, "with tiny; choose from"),
         (STORY, ["<b>"], 0, "cannot fill blanks"),
         (STORY, ["magnet"], math.nan, "the temperature"),
     ],

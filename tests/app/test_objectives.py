@@ -176,7 +176,7 @@ def test_the_table_shows_tokens_as_typed():
 
 
 def test_adapters_are_put_on_once(tiny_lab):
-    assert adapters.available("tiny") == ["base", "magnet"]
+    assert adapters.available("tiny") == ["base", "magnet", "llm2vec", "mntp"]
     assert adapters.use(tiny_lab, "magnet") is adapters.use(tiny_lab, "magnet")
     assert adapters.use(tiny_lab, "magnet").adapter == "magnet" and adapters.use(tiny_lab, "base").adapter is None
     with pytest.raises(ValueError, match="comes without '../../etc'; choose one of base, magnet"):

@@ -77,7 +77,7 @@ def test_of_several_lengths_the_likeliest_is_taken(lab):
 
 def test_a_fill_that_ends_a_sentence_is_preferred(tiny_lab):
     """Of one that ends a sentence and a likelier one that does not, the first is taken."""
-    text = "Tom had a red ball. [blank:2-8] He was very sad."
+    text = "The dog ran home. [blank:2-8] His mother was there."
     baseline = MaskFilling(tiny_lab, adapter="magnet")
     found = [filled(baseline.lab, text, [width]) for width in range(2, 9)]
     ends = [(tokens, log_probs) for tokens, log_probs in found if tiny_lab.tokenizer.decode(tokens[0])[-1] in '.!?"']
